@@ -69,6 +69,7 @@ void Scheduler::State::enter_share(std::uint32_t id, const ApplicationSpec& app)
         plan->load.forget_scale(m);
         plan->paying.forget(m);
       }
+      grants.measure(plan->model, plan->paying, machine);
       plan->schedulers[key.component]->forget_scale();
       mark_dear(r);
     }

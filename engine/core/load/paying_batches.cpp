@@ -32,26 +32,23 @@ bool PayingBatches::known(const Route& route, const Size& size) noexcept {
   return size.seen >= kEnough && route.batches - size.last < kStale;
 }
 
+// What a batch of b is believed to take of its profiled time: by the nearest size that is known, of two as near the
+// smaller.
+std::int64_t PayingBatches::scale_of(const Route& route, std::uint32_t b) noexcept {
+  const auto most = static_cast<std::uint32_t>(route.sizes.size() - 1);
+  for (std::uint32_t d = 0; d < most; ++d) {
+    if (d < b && known(route, route.sizes[b - d])) return route.sizes[b - d].scale_ppm;
+    if (b + d <= most && known(route, route.sizes[b + d])) return std::min(route.sizes[b + d].scale_ppm, kProfilePpm);
+  }
+  return kProfilePpm;
+}
+
 // Larger batches do not take less.
 void PayingBatches::believe(RouteId r) noexcept {
   Route& route = routes_[r];
-  const auto most = static_cast<std::uint32_t>(route.sizes.size() - 1);
-  const Size* below = nullptr;
-  for (std::uint32_t b = 1; b <= most; ++b) {
-    const Size* of = known(route, route.sizes[b]) ? &route.sizes[b] : nullptr;
-    if (of != nullptr) below = of;
-    for (std::uint32_t above = b + 1; of == nullptr && above <= most; ++above) {
-      const std::uint32_t to_below =
-          below == nullptr ? UINT32_MAX : b - static_cast<std::uint32_t>(below - route.sizes.data());
-      if (above - b >= to_below) break;
-      if (known(route, route.sizes[above])) of = &route.sizes[above];
-    }
-    if (of == nullptr) of = below;
-    std::int64_t scale = of == nullptr ? kProfilePpm : of->scale_ppm;
-    if (of != nullptr && of > &route.sizes[b]) scale = std::min(scale, kProfilePpm);
-    route.ns[b] = std::max(route.ns[b - 1], model_.run_ns(r)[b] * scale / kProfilePpm);
-    if (b == 1) route.ns[1] = route.ns[0] = model_.run_ns(r)[1] * scale / kProfilePpm;
-  }
+  route.ns[0] = 0;
+  for (std::uint32_t b = 1; b < route.ns.size(); ++b)
+    route.ns[b] = std::max(route.ns[b - 1], model_.run_ns(r)[b] * scale_of(route, b) / kProfilePpm);
 }
 
 bool PayingBatches::settle(RouteId r) noexcept {

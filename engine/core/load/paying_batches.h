@@ -43,6 +43,7 @@ class PayingBatches {
     std::vector<TimeNs> ns;     // [b], as believed
   };
   [[nodiscard]] static bool known(const Route& route, const Size& size) noexcept;
+  [[nodiscard]] static std::int64_t scale_of(const Route& route, std::uint32_t b) noexcept;
   void believe(RouteId r) noexcept;
   [[nodiscard]] bool settle(RouteId r) noexcept;
   [[nodiscard]] TimeNs takes_ns(const ApplicationSpec& application, PartitionId p,
