@@ -110,6 +110,7 @@ class ControlThread final : private Supervisor::Listener {
   void worker_ready(std::uint32_t partition, WorkerPort* port, const worker::Ready& ready) override;
   void worker_lost(std::uint32_t partition, const std::string& how) override;
   void worker_failed(std::uint32_t partition, const std::string& line) override;
+  void send_exhausted() override { metrics_->daemon().add(shm::DaemonCounter::sends_exhausted); }
   void worker_gone(std::uint32_t partition) override;
   void worker_measured(std::uint32_t partition, const worker::Measured& measured) override;
   void features_lost(std::uint32_t edge) override;

@@ -58,14 +58,13 @@ class Leatd {
   bool alive() const;
   std::string log() const;  // what it wrote to stderr
 
-  std::string status_json() const;  // empty: no daemon
+  std::string status_json() const;                      // empty: no daemon
+  std::optional<shm::CountersReader> counters() const;  // goes on while no further observer is let in
   std::optional<shm::RecordSnapshot> record(shm::RecordKind kind, std::uint32_t index) const;
   std::optional<shm::RecordSnapshot> total() const { return record(shm::RecordKind::total, 0); }
   std::vector<shm::Event> events(shm::EventKind kind) const;  // that the flight recorder holds
 
  private:
-  std::optional<shm::CountersReader> counters() const;
-
   ScratchFolder folder_;
   std::string config_, socket_, log_;
   std::vector<std::string> options_, prefix_;

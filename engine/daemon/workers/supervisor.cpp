@@ -34,7 +34,10 @@ Supervisor::Supervisor(EventLoop& loop, Listener& listener, std::uint64_t first_
   workers_.reserve(slots);
   for (std::size_t i = 0; i < slots; ++i) {
     workers_.push_back({.setup = {},
-                        .link = {loop, {first_token + i, first_token + slots + i}, patience.unread_ns},
+                        .link = {loop,
+                                 {first_token + i, first_token + slots + i},
+                                 patience.unread_ns,
+                                 [&listener] { listener.send_exhausted(); }},
                         .restart = RestartTimer(patience.max_backoff_ns)});
     if (i >= setups.size()) continue;
     workers_.back().setup = std::move(setups[i]);

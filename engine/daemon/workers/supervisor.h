@@ -48,6 +48,8 @@ class Supervisor {
     virtual void worker_gone(std::uint32_t partition) = 0;
     // Before it was ready; a line for each module that it complains of, which is opening() then.
     virtual void worker_failed(std::uint32_t partition, const std::string& line) = 0;
+    // A message to a worker lacked descriptors or memory; it is tried again.
+    virtual void send_exhausted() = 0;
   };
   // How long a worker may take before it is ended, or waits before it starts again.
   struct Patience {

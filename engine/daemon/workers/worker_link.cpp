@@ -84,7 +84,10 @@ void WorkerLink::flush() {
     const shm::Sent sent = send_first();
     if (sent != shm::Sent::sent) {
       // The socket stays writable where descriptors are what is missing: to wait for that would be to spin.
-      if (sent == shm::Sent::exhausted) resend_ns_ = leat_now_ns() + kResendNs;
+      if (sent == shm::Sent::exhausted) {
+        resend_ns_ = leat_now_ns() + kResendNs;
+        exhausted_();
+      }
       full = sent == shm::Sent::full;
       break;  // full, or the worker has died: SIGCHLD tells
     }

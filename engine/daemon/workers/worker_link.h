@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,9 +44,10 @@ class WorkerLink {
   struct Tokens {
     std::uint64_t socket = 0, output = 0;  // the event loop's
   };
-  // max_unread_ns: a worker that leaves its messages unread for longer is to be ended.
-  WorkerLink(EventLoop& loop, Tokens tokens, std::int64_t max_unread_ns)
-      : loop_(loop), tokens_(tokens), max_unread_ns_(max_unread_ns) {}
+  // max_unread_ns: a worker that leaves its messages unread for longer is to be ended. exhausted: called for each
+  // attempt to send that lacked descriptors or memory.
+  WorkerLink(EventLoop& loop, Tokens tokens, std::int64_t max_unread_ns, std::function<void()> exhausted)
+      : loop_(loop), tokens_(tokens), max_unread_ns_(max_unread_ns), exhausted_(std::move(exhausted)) {}
 
   struct WorkerEnds {
     Fd socket, output;
@@ -84,6 +86,7 @@ class WorkerLink {
   EventLoop& loop_;
   Tokens tokens_;
   std::int64_t max_unread_ns_;
+  std::function<void()> exhausted_;
   shm::Fd socket_;
   WorkerOutput output_;
   TimedCalls calls_;  // on its two sockets

@@ -63,6 +63,7 @@ class SteppedLeatd final : private daemon::Supervisor::Listener {
   void features_lost(std::uint32_t) override {}
   void worker_measured(std::uint32_t, const worker::Measured&) override {}
   void worker_failed(std::uint32_t, const std::string&) override {}
+  void send_exhausted() override {}
   void worker_gone(std::uint32_t) override {}
   void start_worker(core::PartitionId p);
   void on_event(const daemon::Readiness& ready);
