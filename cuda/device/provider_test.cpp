@@ -233,8 +233,8 @@ TEST(Provider, OneSessionAtATimeHasTheMemory) {
             0);
 }
 
-// A session ends when what it left on the stream has run, be it closed behind a run or opened again without graphs.
-TEST(Provider, SessionsEndBehindWhatTheyLeftOnTheStream) {
+// A session puts the last on the stream as it ends, be it closed behind a run or opened again without graphs.
+TEST(Provider, SessionsEndBeforeTheMemoryThatTheirRunsHavePinned) {
   EXPECT_EQ(over_the_provider([](fake::ProviderState& seen, exec::Device& device) {
               const Model model(Net::plain);
               seen.give_back_us = 20'000;
@@ -244,6 +244,18 @@ TEST(Provider, SessionsEndBehindWhatTheyLeftOnTheStream) {
                 NEED(c.module != nullptr && c.run(2, 7).size() == 2);
               }
               NEED(seen.open_sessions == 0U);
+              return true;
+            }),
+            0);
+}
+
+TEST(Provider, WhatRunsPinIsGivenBackWhileServing) {
+  EXPECT_EQ(over_the_provider([](fake::ProviderState& seen, exec::Device& device) {
+              const Model model(Net::plain);
+              Classifier c(device, {{"graphs", "0"}}, model.path);
+              NEED(c.module != nullptr);
+              for (int run = 0; run < 1000; ++run) NEED(c.run(2, 7).size() == 2);
+              NEED(seen.runs >= 1000U && seen.most_unsettled_runs > 1U && seen.most_unsettled_runs <= 256U);
               return true;
             }),
             0);

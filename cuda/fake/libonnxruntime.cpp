@@ -1,7 +1,7 @@
 // A libonnxruntime.so.1 with a CUDA provider that is not there, before the real library (LEAT_REAL_ONNXRUNTIME), which
 // computes on the host when the stand-in driver's stream comes to it. What is the provider's own behaviour is played:
 // its options, plans that are remembered for the last shape alone, graphs, an arena that grows by what is asked for,
-// what it leaves on the stream behind a run, and where nodes go: Shape and what hangs on it to the host, as ONNX
+// host memory that runs pin and who gives it back, and where nodes go: Shape and what hangs on it to the host, as ONNX
 // Runtime does on purpose, and Size and NonZero, with copies. What it cannot show: any kernel, any plan, any speed.
 #include <dlfcn.h>
 #include <onnxruntime_c_api.h>
@@ -18,8 +18,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "cuda/fake/onnx_provider.h"
@@ -39,17 +41,28 @@ struct Options {
   OrtLoggingFunction log = nullptr;
   void* log_to = nullptr;
 };
+// Host memory for the runs of a session. Who holds it last frees it, and on the stream that ends the process.
+thread_local bool on_stream = false;
+struct Pinned {
+  ~Pinned() {
+    if (!on_stream) return;
+    std::fprintf(stderr, "CUDA failure 800: operation not permitted (cudaFreeHost(p))\n");
+    std::abort();
+  }
+};
+
 struct Opened {
   Options options;
   std::int64_t planned_for = 0;
   std::vector<std::uint32_t> arena;    // rows of its regions
   std::map<int, std::int64_t> graphs;  // id: batch
-  // On the stream: what gives its runs' memory back.
-  std::shared_ptr<std::atomic<int>> left = std::make_shared<std::atomic<int>>(0);
+  std::shared_ptr<Pinned> pinned = std::make_shared<Pinned>();
+  std::uint32_t unsettled_runs = 0;  // whose part of it is given back behind a run that is waited for, or at the end
 };
 std::mutex mutex;
 std::map<const void*, Options> sessions_options, provider_options;
 std::map<const void*, Opened> sessions;
+std::set<const void*> pinned_held;  // by allocators that were handed out
 std::map<const void*, std::map<std::string, std::string>> run_options;
 
 Options& provider_of(const void* options) { return provider_options[options]; }
@@ -115,20 +128,6 @@ OrtStatus* ORT_API_CALL create_session_from(const OrtEnv* env, const void* bytes
   return opened(options, std::string(static_cast<const char*>(bytes), count),
                 real->CreateSessionFromArray(env, bytes, count, options, out), out);
 }
-void ORT_API_CALL release_session(OrtSession* session) noexcept {
-  {
-    const std::lock_guard lock(mutex);
-    const auto found = sessions.find(session);
-    if (found != sessions.end() && *found->second.left != 0) {
-      std::fprintf(stderr, "CUDA failure 800: operation not permitted (cudaFreeHost(p))\n");
-      std::abort();
-    }
-    if (found != sessions.end() && found->second.options.cuda) --state.open_sessions;
-    if (found != sessions.end()) sessions.erase(found);
-  }
-  real->ReleaseSession(session);
-}
-
 // ---- a run ----
 
 void spend(std::uint32_t us) {
@@ -172,21 +171,49 @@ int put_on(void* stream, void (*function)(void*), void* argument) {
   return kHostFunction(stream, function, argument);
 }
 
-// Behind a run, also one that was waited for.
-void leave_on(void* stream, const OrtSession* session) {
-  using Left = std::shared_ptr<std::atomic<int>>;
-  std::unique_ptr<Left> left;
+// Behind what is on the stream by then.
+void settle(const OrtSession* session) {
+  std::unique_ptr<std::shared_ptr<Pinned>> held;
+  void* stream = nullptr;
   {
     const std::lock_guard lock(mutex);
-    left = std::make_unique<Left>(sessions[session].left);
+    const auto found = sessions.find(session);
+    if (found == sessions.end() || std::exchange(found->second.unsettled_runs, 0) == 0) return;
+    held = std::make_unique<std::shared_ptr<Pinned>>(found->second.pinned);
+    stream = found->second.options.stream;
   }
-  ++**left;
   const auto give_back = [](void* argument) {
-    const std::unique_ptr<Left> mine(static_cast<Left*>(argument));
+    const std::unique_ptr<std::shared_ptr<Pinned>> mine(static_cast<std::shared_ptr<Pinned>*>(argument));
     spend(state.give_back_us);
-    --**mine;
+    on_stream = true;
+    mine->reset();
+    on_stream = false;
   };
-  if (put_on(stream, give_back, left.get()) == 0) (void)left.release();
+  if (put_on(stream, give_back, held.get()) == 0) (void)held.release();
+}
+
+void ran(const OrtSession* session, bool waited_for) {
+  {
+    const std::lock_guard lock(mutex);
+    const std::uint32_t runs = ++sessions[session].unsettled_runs;
+    state.most_unsettled_runs = std::max<std::uint32_t>(state.most_unsettled_runs, runs);
+  }
+  if (waited_for) settle(session);
+}
+
+void ORT_API_CALL release_session(OrtSession* session) noexcept {
+  settle(session);
+  std::shared_ptr<Pinned> pinned;
+  {
+    const std::lock_guard lock(mutex);
+    const auto found = sessions.find(session);
+    if (found != sessions.end()) {
+      if (found->second.options.cuda) --state.open_sessions;
+      pinned = std::move(found->second.pinned);
+      sessions.erase(found);
+    }
+  }
+  real->ReleaseSession(session);
 }
 
 std::int64_t batch_of(const OrtValue* value) {
@@ -284,8 +311,28 @@ OrtStatus* ORT_API_CALL run(OrtSession* session, const OrtRunOptions* options, c
     lock.unlock();
     delete put;
   }
-  leave_on(stream, session);
+  ran(session, waited_for);
   return status;
+}
+
+// Of its pinned memory alone, whatever was asked for.
+OrtStatus* ORT_API_CALL create_allocator(const OrtSession* session, const OrtMemoryInfo* memory,
+                                         OrtAllocator** out) noexcept {
+  const std::lock_guard lock(mutex);
+  const auto found = sessions.find(session);
+  if (found == sessions.end() || !found->second.options.cuda) return real->CreateAllocator(session, memory, out);
+  auto* const held = new std::shared_ptr<Pinned>(found->second.pinned);
+  pinned_held.insert(held);
+  *out = reinterpret_cast<OrtAllocator*>(held);
+  return nullptr;
+}
+void ORT_API_CALL release_allocator(OrtAllocator* allocator) noexcept {
+  auto* const held = reinterpret_cast<std::shared_ptr<Pinned>*>(allocator);
+  {
+    const std::lock_guard lock(mutex);
+    if (pinned_held.erase(held) == 0) return real->ReleaseAllocator(allocator);
+  }
+  delete held;
 }
 
 void put_in_place() {
@@ -294,10 +341,12 @@ void put_in_place() {
   api.CreateSessionFromArray = create_session_from;
   api.ReleaseSession = release_session;
   api.Run = run;
+  api.CreateAllocator = create_allocator;
+  api.ReleaseAllocator = release_allocator;
   api.CreateMemoryInfo = [](const char* name, OrtAllocatorType type, int id, OrtMemType memory,
                             OrtMemoryInfo** out) noexcept -> OrtStatusPtr {
-    return std::strcmp(name, "Cuda") == 0 ? real->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, out)
-                                          : real->CreateMemoryInfo(name, type, id, memory, out);
+    return std::strncmp(name, "Cuda", 4) == 0 ? real->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, out)
+                                              : real->CreateMemoryInfo(name, type, id, memory, out);
   };
   api.CreateCUDAProviderOptions = [](Cuda** out) noexcept -> OrtStatusPtr {
     *out = reinterpret_cast<Cuda*>(new char);

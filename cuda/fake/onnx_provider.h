@@ -11,7 +11,7 @@ struct ProviderState {
   // How it behaves.
   std::atomic<std::uint32_t> plan_us;            // of a plain run whose batch is not the one's before
   std::atomic<std::uint32_t> run_us, replay_us;  // of each
-  std::atomic<std::uint32_t> give_back_us;       // behind each run, on the stream: a session that ends before it aborts
+  std::atomic<std::uint32_t> give_back_us;       // on the stream, of what runs have pinned: the last to hold it aborts
   std::atomic<std::uint32_t> cold_runs;          // so many take ten times as long: the clocks are low
   std::atomic<std::uint32_t> replays_wait;       // a replay returns when it has run
   std::atomic<std::uint32_t> refuses_graphs;     // captures fail
@@ -21,6 +21,7 @@ struct ProviderState {
   std::atomic<std::uint32_t> arena_rows;  // what an arena that grows by what is asked for has taken, in rows
   std::atomic<std::uint32_t> tf32;        // of the last session: use_tf32
   std::atomic<std::uint32_t> open_sessions, most_sessions;
+  std::atomic<std::uint32_t> most_unsettled_runs;  // whose pinned memory one session held at once
 };
 
 }  // namespace leat::fake

@@ -129,9 +129,19 @@ void run_on_stand_in(void* argument) {
   }
 }
 
+// What a run pinned on the host (the addresses of a Concat's inputs, say) the provider keeps until a run that is waited
+// for, and so every so many runs is. Not where there are graphs: those may hold such addresses, and a replay pins none.
+constexpr std::uint32_t kRunsUntilSettled = 256;
+
+const OrtRunOptions* plain_run_options(Session& s) {
+  if (s.graphs || ++s.unsettled_runs < kRunsUntilSettled) return s.run_options.get();
+  s.unsettled_runs = 0;
+  return s.settling_run_options.get();
+}
+
 // On the device's stream.
 void put(Session& s, Binding& b, bool graph) {
-  if (s.provider) return run_binding(s, b, graph ? b.graph_run.get() : s.run_options.get());
+  if (s.provider) return run_binding(s, b, graph ? b.graph_run.get() : plain_run_options(s));
   char error[512] = "";
   const int status =
       graph ? s.device_api->enqueue_graph(s.device, &b.stand_in_graph, run_on_stand_in, &b, error, sizeof error)

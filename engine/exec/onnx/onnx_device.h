@@ -17,7 +17,8 @@ struct OrtRunOptions;
 
 namespace leat::exec {
 
-inline constexpr const char* kDeviceMemory = "Cuda";  // ONNX Runtime's name of it
+inline constexpr const char* kDeviceMemory = "Cuda";  // ONNX Runtime's names
+inline constexpr const char* kPinnedMemory = "CudaPinned";
 
 // graphs: its runs may be captured (device_run_options says which).
 // extra: provider=cuda|tensorrt (default cuda): with TensorRT before it, where ONNX Runtime has that provider and the

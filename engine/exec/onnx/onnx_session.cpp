@@ -298,6 +298,16 @@ Owned<OrtSession> session_from(const leat_session_options& o, const std::string*
   return out;
 }
 
+// None where the provider has no such memory.
+Owned<OrtAllocator> pinned_memory_of(const OrtSession* session) {
+  OrtMemoryInfo* memory = nullptr;
+  check(api().CreateMemoryInfo(kPinnedMemory, OrtDeviceAllocator, 0, OrtMemTypeCPUOutput, &memory));
+  const Owned<OrtMemoryInfo> held(memory);
+  OrtAllocator* out = nullptr;
+  if (OrtStatus* const none = api().CreateAllocator(session, memory, &out); none != nullptr) api().ReleaseStatus(none);
+  return Owned<OrtAllocator>(out);
+}
+
 // On a device nodes that would have what lies there copied to the host are refused by name, unless fallback=cpu allows
 // it.
 void open_runtime_session(const leat_session_options& o, void* stream, bool graphs, Session& s) {
@@ -325,6 +335,7 @@ void open_runtime_session(const leat_session_options& o, void* stream, bool grap
                                       folder.c_str()));
   }
   s.session = session_from(o, block, options.get());
+  if (s.provider) s.pinned = pinned_memory_of(s.session.get());
   if (s.placements->copies_data() && extra_value(o.extra, "fallback") != "cpu")
     throw Refused{std::string(o.model_path) + ": the device cannot run " + s.placements->left_behind() +
                   "; export the model without, or allow it with the option fallback = \"cpu\""};
@@ -382,6 +393,7 @@ void open_session(const leat_session_options& o, Session& s) {
       if (auto loaded = load_cuda_libraries(onnx_library()->path); !loaded.ok()) throw Refused{loaded.error()};
       stream = info.stream;
       s.run_options.reset(device_run_options(api(), false, kNoGraph));
+      s.settling_run_options.reset(device_run_options(api(), true, kNoGraph));
     }
     const std::string graphs = extra_value(o.extra, "graphs");
     if (!graphs.empty() && graphs != "0" && graphs != "1")

@@ -45,6 +45,7 @@ struct Releaser;
   struct Releaser<Ort##TYPE> {                                               \
     void operator()(Ort##TYPE* p) const noexcept { api().Release##TYPE(p); } \
   };
+LEAT_ORT(Allocator)
 LEAT_ORT(Session)
 LEAT_ORT(SessionOptions)
 LEAT_ORT(MemoryInfo)
@@ -90,14 +91,19 @@ struct Session {
   ~Session() { let_go(); }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  // The runtime's session ends, not before the stream has: what it put there behind a run gives the run's memory back,
-  // and as the last to hold that memory would free it where no call to CUDA is allowed, which ends the process.
+  // The runtime's session ends, not before the stream has. As it ends it puts there what gives its runs' pinned memory
+  // back, which as the last to hold that memory would free it where no call to CUDA is allowed, and so end the process:
+  // `pinned` outlives it.
   void let_go() noexcept {
-    if (session && device != nullptr) (void)device_api->wait(device, nullptr, 0);
+    const bool puts_last = session && device != nullptr;
+    if (puts_last) (void)device_api->wait(device, nullptr, 0);
     session.reset();
+    if (puts_last) (void)device_api->wait(device, nullptr, 0);
+    pinned.reset();
   }
 
   std::unique_ptr<Placements> placements;  // of a provider's session, which logs to it
+  Owned<OrtAllocator> pinned;              // a provider's, of host memory
   Owned<OrtSession> session;
   Owned<OrtMemoryInfo> memory;
   std::vector<Port> inputs, outputs;
@@ -115,7 +121,8 @@ struct Session {
   const leat_device_api* device_api = nullptr;
   leat_device* device = nullptr;
   bool provider = false;  // ONNX Runtime computes there; else a stand-in's stream runs the host's code
-  Owned<OrtRunOptions> run_options;
+  Owned<OrtRunOptions> run_options, settling_run_options;
+  std::uint32_t unsettled_runs = 0;          // since the provider last gave back what its runs had pinned
   bool graphs = false;                       // a batch that has not run yet is tried as a graph
   bool moves_in = false, moves_out = false;  // a run's buffers are others than the one's before
   std::vector<DeviceRow> still;              // [input, then output] that moves: buffers that a graph is captured over
