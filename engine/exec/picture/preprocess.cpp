@@ -1,7 +1,9 @@
 #include "engine/exec/picture/preprocess.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <optional>
 
 #include "engine/exec/picture/warp.h"
 #include "engine/exec/spec_line.h"
@@ -320,6 +322,44 @@ void Preprocessor::warp_into(const FrameView& frame, const Region& region, const
   warp(job);
 }
 
+namespace {
+
+constexpr std::uint32_t kRowsAhead = 3;
+constexpr std::uintptr_t kLine = 64;
+
+// Brings the source rows of a target row that is to come: gathers wait for each line that is not in a cache, and a
+// picture that waited for its turn is in none.
+class Fetcher {
+ public:
+  Fetcher(const std::uint8_t* plane, std::size_t stride, const PixelTaps& rows, const PixelTaps& columns,
+          std::uint32_t width) noexcept
+      : plane_(plane),
+        stride_(stride),
+        rows_(rows),
+        from_(static_cast<std::size_t>(columns.offsets[0])),
+        to_(static_cast<std::size_t>(columns.offsets[width - 1] + columns.step) + 1) {}
+
+  void fetch(std::uint32_t row) noexcept {
+    const auto first = static_cast<std::size_t>(rows_.offsets[row]);
+    const std::size_t end = first + (rows_.step != 0 ? 2 : 1);
+    for (std::size_t r = std::max(first, fetched_); r < end; ++r) {
+      const auto at = reinterpret_cast<std::uintptr_t>(plane_ + r * stride_);
+      for (std::uintptr_t line = (at + from_) / kLine * kLine; line < at + to_; line += kLine)
+        __builtin_prefetch(reinterpret_cast<const void*>(line));
+    }
+    fetched_ = end;
+  }
+
+ private:
+  const std::uint8_t* plane_;
+  std::size_t stride_;
+  const PixelTaps& rows_;
+  std::size_t from_, to_;    // bytes of a row
+  std::size_t fetched_ = 0;  // rows
+};
+
+}  // namespace
+
 bool Preprocessor::run(const FrameView& frame, const Region& region, float* out) noexcept {
   if (frame.format == LEAT_FORMAT_tensors || !problem_of(frame).empty()) return false;
   const Window window = window_of(frame, region);
@@ -343,8 +383,14 @@ bool Preprocessor::run(const FrameView& frame, const Region& region, float* out)
              .colour = &colour_,
              .width = window.width,
              .channels = channel_count_};
+  const std::uint32_t planes = shm::plane_count(frame.format);
+  std::array<std::optional<Fetcher>, LEAT_MAX_PLANES> fetchers;
+  for (std::uint32_t p = 0; p < planes; ++p)
+    fetchers[p].emplace(frame.planes[p], frame.strides[p], p == 0 ? rows_ : chroma_rows_,
+                        p == 0 ? columns_ : chroma_columns_, window.width);
   for (std::uint32_t y = 0; y < window.height; ++y) {
-    for (std::uint32_t p = 0; p < shm::plane_count(frame.format); ++p) {
+    for (std::uint32_t p = 0; p < planes; ++p) {
+      if (y + kRowsAhead < window.height) fetchers[p]->fetch(y + kRowsAhead);
       const PixelTaps& taps = p == 0 ? rows_ : chroma_rows_;
       job.first[p] = frame.planes[p] + std::size_t{frame.strides[p]} * static_cast<std::size_t>(taps.offsets[y]);
       job.second[p] = job.first[p] + (taps.step != 0 ? frame.strides[p] : 0);
