@@ -31,6 +31,16 @@ void Scheduler::State::stage_started(BatchHandle handle, std::uint32_t stage) no
   p.free_ns = std::max(p.held > 1 ? p.free_ns + late : p.free_ns, b.stage_end_ns);
 }
 
+void Scheduler::stage_beside(TimeNs now, BatchHandle batch, std::uint32_t stage) noexcept {
+  state_->touch(now);
+  Machine& machine = state_->machine;
+  if (!machine.valid(batch) || machine.batch(batch.index).stage != stage) {
+    ++state_->ledger.count().stale_events;
+    return;
+  }
+  machine.change_batch(batch.index).begun = true;
+}
+
 // What the end of a batch looks at is scattered over memory: asked for at once, it comes while the first is worked on.
 void Scheduler::State::fetch(const Batch& b) const noexcept {
   const std::size_t n = std::min<std::size_t>(b.list.tasks, kFetched);

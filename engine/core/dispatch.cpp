@@ -272,8 +272,11 @@ bool Scheduler::State::next_action(Action& out) noexcept {
     if (!machine.valid(out.batch)) continue;  // its partition was lost before it was sent
     const Batch& b = machine.batch(out.batch.index);
     std::size_t n = 0;
+    out.alone = false;
     for (TaskId t = b.list.first; t != kNone; t = tasks[t].next_in_batch) {
       const Task& task = tasks[t];
+      const Request& request = ledger.request(task.request);
+      out.alone = out.alone || request.deaths > 0 || request.company == Company::nobody;
       scratch.batch[n++] = {.request = ledger.handle(task.request),
                             .token = ledger.request(task.request).token,
                             .item = task.item,

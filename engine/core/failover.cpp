@@ -10,7 +10,7 @@ namespace leat::core {
 // One of these requests may be what ended it. They are tried once more, each alone, so that the second loss convicts
 // one. Of several users' each is suspected; one user's frames are his.
 bool Scheduler::State::blame(const Batch& batch) noexcept {
-  charge(batch, now - batch.started_ns);
+  charge(batch, std::max<TimeNs>(0, now - batch.started_ns));
   const std::uint32_t user = user_of(ledger.request(tasks[batch.list.first].request));
   const bool others = users.shares.others(account_of(ledger.request(tasks[batch.list.first].request)), now);
   bool one = true;

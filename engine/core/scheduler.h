@@ -96,6 +96,7 @@ struct Action {
   // The partition may go on by itself, once this batch has ended, with all the tasks that its results make at the next
   // module, as one batch of that route; stage_finished() is told whether it has. kNone: it asks.
   RouteId then = kNone;
+  bool alone = false;    // dispatch: a request of it may have ended a partition, so no other batch runs beside it
   bool went_on = false;  // dispatch: these tasks are what it has gone on with: they run already
   // transfer (reservations only): the features that `request` made at stage first_stage of `route` go from one
   // partition to another, not before start_ns.
@@ -167,6 +168,9 @@ class Scheduler {
   // there was no answer to speak of; ignored.
   bool observe(TimeNs now, StreamId stream, const Observation& seen) noexcept;
   void stage_started(TimeNs now, BatchHandle batch, std::uint32_t stage) noexcept;
+  // Its partition has begun it beside the one before it, so that it too may be what ends the partition. stage_started()
+  // follows when that one has ended.
+  void stage_beside(TimeNs now, BatchHandle batch, std::uint32_t stage) noexcept;
   // A batch's partition is free only now: the end of its work is proven. Results only count at the last stage; there an
   // empty span means that all tasks went well and none fans out to more than one.
   // True: the batch goes on, the driver moves it to the next stage of its path. False: it is over here (last stage, or

@@ -16,7 +16,8 @@ using core::TimeNs;
 constexpr TimeNs kMaxSpanNs = std::int64_t{1} << 52;  // 52 days between two times of one entry
 
 bool is_event(Kind kind) {
-  return (kind >= Kind::open_stream && kind <= Kind::replace) || kind == Kind::give_up || kind == Kind::note;
+  return (kind >= Kind::open_stream && kind <= Kind::replace) || kind == Kind::give_up || kind == Kind::note ||
+         kind == Kind::stage_beside;
 }
 
 bool known(std::uint8_t reason) { return reason < kReasonCount; }
@@ -43,32 +44,11 @@ TimeNs span_of_time(ByteReader& at) {
 }  // namespace
 
 std::string_view name_of(Kind kind) noexcept {
-  static constexpr std::array<std::string_view, static_cast<std::size_t>(Kind::note) + 1> kNames = {"",
-                                                                                                    "plan",
-                                                                                                    "stream",
-                                                                                                    "begin",
-                                                                                                    "open_stream",
-                                                                                                    "close_stream",
-                                                                                                    "submit",
-                                                                                                    "cancel",
-                                                                                                    "observe",
-                                                                                                    "stage_started",
-                                                                                                    "stage_finished",
-                                                                                                    "partition_lost",
-                                                                                                    "partition_ready",
-                                                                                                    "estimates",
-                                                                                                    "advance",
-                                                                                                    "replace",
-                                                                                                    "take_retired",
-                                                                                                    "give_up",
-                                                                                                    "units",
-                                                                                                    "picture",
-                                                                                                    "dispatch",
-                                                                                                    "answer",
-                                                                                                    "transfer",
-                                                                                                    "schedule",
-                                                                                                    "check",
-                                                                                                    "note"};
+  static constexpr std::array<std::string_view, static_cast<std::size_t>(Kind::stage_beside) + 1> kNames = {
+      "",        "plan",     "stream",        "begin",          "open_stream",    "close_stream",    "submit",
+      "cancel",  "observe",  "stage_started", "stage_finished", "partition_lost", "partition_ready", "estimates",
+      "advance", "replace",  "take_retired",  "give_up",        "units",          "picture",         "dispatch",
+      "answer",  "transfer", "schedule",      "check",          "note",           "stage_beside"};
   const auto at = static_cast<std::size_t>(kind);
   return at < kNames.size() ? kNames[at] : kNames[0];
 }
@@ -213,12 +193,13 @@ bool Record::decode(Entry& e) {
       return at_.ok() && std::isfinite(e.seen.drop) && std::isfinite(e.seen.expected) &&
              std::abs(e.seen.period_ns) <= kMaxSpanNs;
     case Kind::stage_started:
+    case Kind::stage_beside:
     case Kind::stage_finished: {
       e.batch = at_.small();
       e.stage = (head & kFirst) != 0 ? at_.small() : 0;
       e.stale = (head & kSecond) != 0;
       if (e.stale) e.generation = at_.small();
-      if (e.kind == Kind::stage_started) return at_.ok();
+      if (e.kind != Kind::stage_finished) return at_.ok();
       const std::uint64_t went_on = at_.number();
       const std::int64_t ago = went_on == 0 ? 0 : unfolded(went_on - 1);
       if (ago > kMaxSpanNs || ago < -kMaxSpanNs) return false;

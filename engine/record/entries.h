@@ -29,7 +29,7 @@ struct Entry {
   core::Submission submission;         // submit; answer, transfer: token
   core::RequestHandle request;         // cancel
   core::Observation seen;              // observe
-  std::uint32_t batch = core::kNone;   // stage_started, stage_finished, dispatch
+  std::uint32_t batch = core::kNone;   // stage_started, stage_beside, stage_finished, dispatch
   std::uint32_t generation = 0;        // of it, where `stale`: it is not the one that was dispatched last
   bool stale = false;
   std::uint32_t stage = 0;                // dispatch: the first

@@ -131,6 +131,7 @@ void Reading::take(const Entry& e) {
       return;
     case Kind::dispatch:
       return sent(e);
+    case Kind::stage_beside:  // counts from where it has the partition for itself, unless that is lost before
     case Kind::stage_started:
       if (const auto f = flights_.find(e.batch); f != flights_.end() && f->second.live && f->second.stage == e.stage) {
         f->second.runs = true;

@@ -56,8 +56,9 @@ enum class Kind : std::uint8_t {
   answer = 21,
   transfer = 22,
   schedule = 23,
-  check = 24,  // a hash over all actions so far
-  note = 25    // what the core is not told: clients, violations, why a worker ended
+  check = 24,        // a hash over all actions so far
+  note = 25,         // what the core is not told: clients, violations, why a worker ended
+  stage_beside = 26  // an event
 };
 inline constexpr std::uint8_t kKindBits = 5;
 inline constexpr std::uint8_t kKindMask = (1u << kKindBits) - 1;

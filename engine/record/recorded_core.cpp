@@ -28,7 +28,7 @@ std::uint64_t mixed(std::uint64_t h, const core::Action& a, const core::Schedule
     case core::ActionKind::dispatch:
       h = step(h, std::uint64_t{a.batch.index} << 32 | a.batch.generation);
       h = step(h, std::uint64_t{a.route} << 32 | a.module);
-      h = step(h, std::uint64_t{a.then} << 32 | a.first_stage << 1 | (a.went_on ? 1u : 0u));
+      h = step(h, std::uint64_t{a.then} << 32 | a.first_stage << 2 | (a.alone ? 2u : 0u) | (a.went_on ? 1u : 0u));
       h = step(step(h, static_cast<std::uint64_t>(a.start_ns)), static_cast<std::uint64_t>(a.expected_end_ns));
       for (const core::PartitionId p : a.path) h = step(h, p);
       for (const core::TaskRef& t : a.tasks)
@@ -276,19 +276,27 @@ bool RecordedCore::observe(TimeNs now, core::StreamId stream, const core::Observ
   return core_.observe(now, stream, seen);
 }
 
+void RecordedCore::put_stage(Kind kind, TimeNs now, core::BatchHandle batch, std::uint32_t stage) const noexcept {
+  if (ring_ == nullptr) return;
+  const bool stale = batch.index >= generation_.size() || generation_[batch.index] != batch.generation;
+  std::byte* at = event(kind, static_cast<std::uint8_t>((stage != 0 ? kFirst : 0) | (stale ? kSecond : 0)), now, 0);
+  if (at == nullptr) return;
+  put_varint(at, batch.index);
+  if (stage != 0) put_varint(at, stage);
+  if (stale) put_varint(at, batch.generation);
+  ring_->wrote(at);
+}
+
 void RecordedCore::stage_started(TimeNs now, core::BatchHandle batch, std::uint32_t stage) noexcept {
   begun_ = true;
-  if (ring_ != nullptr) {
-    const bool stale = batch.index >= generation_.size() || generation_[batch.index] != batch.generation;
-    if (std::byte* at = event(Kind::stage_started,
-                              static_cast<std::uint8_t>((stage != 0 ? kFirst : 0) | (stale ? kSecond : 0)), now, 0)) {
-      put_varint(at, batch.index);
-      if (stage != 0) put_varint(at, stage);
-      if (stale) put_varint(at, batch.generation);
-      ring_->wrote(at);
-    }
-  }
+  put_stage(Kind::stage_started, now, batch, stage);
   core_.stage_started(now, batch, stage);
+}
+
+void RecordedCore::stage_beside(TimeNs now, core::BatchHandle batch, std::uint32_t stage) noexcept {
+  begun_ = true;
+  put_stage(Kind::stage_beside, now, batch, stage);
+  core_.stage_beside(now, batch, stage);
 }
 
 bool RecordedCore::stage_finished(TimeNs now, core::BatchHandle batch, std::uint32_t stage,

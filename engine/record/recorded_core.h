@@ -65,6 +65,7 @@ class RecordedCore final : private core::TaskSizes, private core::Offers {
   void cancel(core::TimeNs now, core::RequestHandle request) noexcept;
   bool observe(core::TimeNs now, core::StreamId stream, const core::Observation& seen) noexcept;
   void stage_started(core::TimeNs now, core::BatchHandle batch, std::uint32_t stage) noexcept;
+  void stage_beside(core::TimeNs now, core::BatchHandle batch, std::uint32_t stage) noexcept;
   bool stage_finished(core::TimeNs now, core::BatchHandle batch, std::uint32_t stage,
                       std::span<const core::TaskResult> results, core::TimeNs went_on_ns = 0) noexcept;
   bool partition_lost(core::TimeNs now, core::PartitionId partition) noexcept;
@@ -104,6 +105,7 @@ class RecordedCore final : private core::TaskSizes, private core::Offers {
   [[nodiscard]] std::byte* event(Kind kind, std::uint8_t flags, core::TimeNs now, std::size_t more) const noexcept;
   void begin_segment() const noexcept;
   void put_stream(std::byte*& at, const core::StreamConfig& config) const noexcept;
+  void put_stage(Kind kind, core::TimeNs now, core::BatchHandle batch, std::uint32_t stage) const noexcept;
   void put_note(core::TimeNs now, const Note& note) noexcept;
   void put_action(const core::Action& action) noexcept;
   void put_check() noexcept;

@@ -141,6 +141,9 @@ Status Replay::feed(const Entry& e) {
     case Kind::stage_started:
       core_->stage_started(e.at_ns, handle(e), e.stage);
       return Done{};
+    case Kind::stage_beside:
+      core_->stage_beside(e.at_ns, handle(e), e.stage);
+      return Done{};
     case Kind::stage_finished: {
       const core::BatchHandle batch = handle(e);
       if (!e.results.empty() && batch.index < batches_.size() && batches_[batch.index].generation == batch.generation &&

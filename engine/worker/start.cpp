@@ -13,6 +13,7 @@
 #include "engine/exec/decode/postprocess.h"
 #include "engine/exec/onnx/onnx_split.h"
 #include "engine/worker/measuring/calibrate.h"
+#include "engine/worker/measuring/overlap_gain.h"
 #include "engine/worker/sandbox/confine.h"
 #include "engine/worker/worker.h"
 #include "planner/paying_batch.h"
@@ -153,8 +154,10 @@ Status Worker::open_modules(Ready& ready) {
     ready.latency_by_size.emplace_back();
     if (auto status = warm_and_measure(i, ready); !status)
       return Error{served.module->spec().name + ": " + status.error()};
+    if (auto status = settle_overlap(i); !status) return Error{served.module->spec().name + ": " + status.error()};
     device_.note(before, *served.module, ready.device);
   }
+  if (std::ranges::none_of(modules_, [](const Served& s) { return s.module->sets() > 1; })) stream_.reset();
   return keep_what_pays(ready);
 }
 
@@ -182,12 +185,36 @@ Status Worker::keep_what_pays(const Ready& ready) {
   return Done{};
 }
 
+// Whether its batches overlap.
+Status Worker::settle_overlap(std::uint32_t index) {
+  Served& served = modules_[index];
+  if (served.module->sets() == 1) return Done{};
+  if (stream_ == nullptr) {
+    auto opened = exec::HostStream::open();
+    if (!opened.ok()) return Error{opened.error()};
+    stream_ = std::move(*opened);
+  }
+  if (setup_.overlap == Overlap::on) return Done{};
+  if (!served.module->on_device()) (void)turn_.take();
+  const ModuleSetup& m = setup_.modules[index];
+  const auto gain = measure_overlap(*served.module, *stream_, m.batch, m.after_fan_out);
+  turn_.give();
+  if (!gain.ok()) return Error{gain.error()};
+  if (gain->pays()) return Done{};
+  served.module->keep_one_set();
+  served.features.keep_one_set();
+  return Done{};
+}
+
 // The file is asked for before and behind its opening where an executor opens it by its path.
 Status Worker::open_module(std::uint32_t index) {
   const ModuleSetup& m = setup_.modules[index];
   const shm::FeatureView *const in = edges_.at(m.edge_in), *const out = edges_.at(m.edge_out);
   if (auto status = pin(m); !status) return status;
   exec::ModuleSpec spec = spec_of(setup_, m, device_.get(), in, out);
+  // One core is the model's alone, and `emulated` takes its time asleep.
+  const bool may_gain = m.executor != "emulated" && (device_.get() != nullptr || setup_.threads > 1);
+  if (setup_.overlap == Overlap::on || (setup_.overlap == Overlap::measured && may_gain)) spec.sets = exec::kSets;
   if (in != nullptr && out == nullptr && m.executor != "emulated")
     if (auto status = add_picture(spec); !status) return status;
   auto module = exec::Module::open(spec);

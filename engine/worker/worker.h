@@ -1,4 +1,6 @@
-// The process of one partition: waits for batches on its channel, runs them, reports. One thread does everything.
+// The process of one partition: waits for batches on its channel, runs them, reports. One thread does everything, but
+// that models run on a second one where batches overlap (overlap_gain.h): one is answered and the next prepared beside
+// them. At most two batches are begun then; they end, and are reported, in the order in which they came.
 //
 // It takes frames where the producer wrote them (pools mapped read-only) and writes results into result slots, which
 // the client cannot write; what a later module needs of an earlier one (a detection's box) it reads from there. Where a
@@ -14,7 +16,9 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/exec/host_stream.h"
 #include "engine/exec/module.h"
+#include "engine/worker/batch.h"
 #include "engine/worker/channel_end.h"
 #include "engine/worker/control_link.h"
 #include "engine/worker/features/device_use.h"
@@ -42,23 +46,11 @@ class Worker {
   [[nodiscard]] int exit_status() const noexcept { return device_.lost() ? kDeviceLost : 0; }
 
  private:
-  struct Served {  // a module, as in Setup
+  struct Served {  // a module, as in Setup; its batches overlap where it has two sets of buffers
     std::unique_ptr<exec::Module> module;
     StageFeatures features;
     bool has_parts = false;
     bool said_squeezed = false;
-  };
-  struct Batch {  // the one in hand
-    std::array<exec::Item, kMaxBatch> items;
-    std::array<exec::ItemReport, kMaxBatch> reports;
-    std::array<std::uint16_t, kMaxBatch> task_of;  // items[i] is the batch's task task_of[i]
-    std::array<TaskReport, kMaxBatch> tasks;
-    std::array<DispatchCell, kMaxBatch> sequel;  // what the worker goes on with
-  };
-  struct BatchNumbers {  // what a report says of the batch as a whole
-    std::int64_t started_ns = 0, ended_ns = 0;
-    std::uint64_t pixel_bytes_copied = 0;
-    std::uint32_t rows_copied = 0, squeezed = 0;
   };
 
   explicit Worker(shm::Fd control) : control_(std::move(control)) {}
@@ -69,6 +61,7 @@ class Worker {
   Status open_modules(Ready& ready);
   Status open_module(std::uint32_t index);
   Status warm_and_measure(std::uint32_t index, Ready& ready);
+  Status settle_overlap(std::uint32_t index);
   Status keep_what_pays(const Ready& ready);
   void ask_of_all(std::uint32_t failed, const std::string& why);
   // version_files.cpp
@@ -85,18 +78,28 @@ class Worker {
   bool read_control(bool wait);  // one message; false: there is none
   void handle_message();         // the one that control_ has read
   void report_memory();          // to leatd, where it has changed
-  bool take_batch();             // false: none waits
-  void run_batch(std::span<const DispatchCell> cells);
-  [[nodiscard]] std::span<const DispatchCell> sequel_of(std::span<const DispatchCell> cells);
-  [[nodiscard]] BatchNumbers compute(std::span<const DispatchCell> cells);  // batch_.tasks then has what became of each
-  void decode(const DispatchCell& cell);
-  Reason prepare(const DispatchCell& cell, exec::Item& item);
-  void note_answer(std::uint32_t module, std::uint32_t i, BatchNumbers& numbers);
-  void send_report(std::span<const DispatchCell> cells, const BatchNumbers& numbers, ReportKind kind);
-  void push_report(const ReportCell& cell);
   void wake_daemon();
-  void say_squeezed(std::uint32_t module, std::uint32_t width);
   void park();
+  // batches.cpp
+  bool take_batch();  // false: none waits
+  void run_batch(Batch& batch);
+  void run_alone(Batch& batch);
+  void find_items(Batch& batch);
+  Reason find_item(const DispatchCell& cell, exec::Item& item);
+  void compute(Batch& batch);
+  void note_answers(Batch& batch);
+  void note_answer(Batch& batch, std::uint32_t i);
+  void say_squeezed(std::uint32_t module, std::uint32_t width);
+  [[nodiscard]] bool find_sequel(const Batch& batch);
+  void decode(const DispatchCell& cell);
+  void send_report(const Batch& batch, ReportKind kind);
+  void push_report(const ReportCell& cell);
+  // overlap.cpp
+  [[nodiscard]] bool goes_beside(const Batch& batch);
+  void begin(Batch& batch);
+  [[nodiscard]] bool first_has_ended() const;
+  void finish_first();
+  void finish_all();
   void complain(std::string_view text);  // to leatd's log; what a frame or a stream can cause is limited
 
   ControlLink control_;
@@ -108,10 +111,14 @@ class Worker {
   Edges edges_;
   std::vector<Served> modules_;
   Pools pools_;
-  Batch batch_;
-  std::unique_ptr<Calibrator> measuring_;  // while leatd has asked for it and no batch has come since
-  Measure asked_;                          // for that
-  std::vector<std::byte> answer_;          // to that, while it could not be sent
+  std::array<Batch, exec::kSets> batches_;    // their places are the sets of buffers that they have
+  std::uint32_t first_ = 0, begun_ = 0;       // of those: the one that ends next, and how many have begun
+  Batch sequel_;                              // what the worker has gone on with
+  std::int64_t last_ended_ns_ = 0;            // a batch
+  std::unique_ptr<exec::HostStream> stream_;  // null: no module's batches overlap
+  std::unique_ptr<Calibrator> measuring_;     // while leatd has asked for it and no batch has come since
+  Measure asked_;                             // for that
+  std::vector<std::byte> answer_;             // to that, while it could not be sent
   MeasuringTurn turn_;
 };
 

@@ -24,7 +24,7 @@ namespace {
 std::string three_shares() {
   return shapes_on(
       partition_on("p0", "mps", 0, 30) + partition_on("p1", "mps", 0, 30) + partition_on("p2", "mps", 0, 30),
-      with_plan("mps", "leat", 2) + "[workers]\nmax_backoff_ms = 20\n", split().profiles);
+      with_plan("mps", "leat", 2) + "[workers]\nmax_backoff_ms = 20\noverlap = \"on\"\n", split().profiles);
 }
 
 // All run, and those that were hit are others than before.

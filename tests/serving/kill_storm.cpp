@@ -44,6 +44,7 @@ constexpr std::uint32_t kVictims = 3, kSurvivors = 2, kPartitions = 3;
 constexpr const char* kConfig = R"(
 [workers]
 max_backoff_ms = 10
+overlap = "on"
 [[partition]]
 name = "p"
 kind = "emulated"
@@ -424,7 +425,7 @@ class Storm {
     EXPECT_TRUE(last && balances(*last) && value(*last, StreamCounter::in_flight) == 0);
     for (const auto pid : leatd.workers()) {
       const Footprint worker = footprint(pid);
-      EXPECT_EQ(worker.threads, 1);
+      EXPECT_EQ(worker.threads, 2);
       EXPECT_LT(worker.descriptors, 16) << "pools of streams long closed";
     }
     EXPECT_EQ(leatd.stop(), 0) << leatd.log();

@@ -143,6 +143,33 @@ TEST(Serve, EveryFrameIsAnsweredOnceWithItsOwnBytes) {
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
 
+// Workers begin a second batch beside the first.
+TEST(Serve, BatchesThatOverlapAreAnsweredOnceWithTheirOwnBytes) {
+  Leatd leatd(one_module("[0.5, 0.6, 0.7]", "[workers]\noverlap = \"on\"\nmax_backoff_ms = 10\n"));
+  for (const pid_t worker : leatd.workers()) {
+    const std::filesystem::directory_iterator threads("/proc/" + std::to_string(worker) + "/task"), end;
+    EXPECT_EQ(std::distance(threads, end), 2) << "models run on a thread of their own";
+  }
+  auto [client, stream] = connect(leatd, "overlap", small("echo"));
+  ASSERT_TRUE(stream.ok()) << stream.error();
+  Tally tally = pump(*client, *stream, 1000, 1);
+  EXPECT_EQ(tally.outcomes[Outcome::completed] + tally.outcomes[Outcome::late], 1000U);
+  EXPECT_EQ(tally.wrong, 0U);
+  for (int i = 0; i < 5; ++i) {
+    int submitted = 0;
+    for (auto frame = stream->acquire(); frame; frame = stream->acquire(), ++submitted)
+      ASSERT_EQ(frame->submit(), LEAT_ERROR_ok);
+    for (const pid_t worker : leatd.workers()) {
+      if (worker == 0) continue;
+      EXPECT_EQ(kill(worker, SIGKILL), 0);
+    }
+    for (; submitted > 0; --submitted) ASSERT_TRUE(client->next_answer(30s).has_value());
+  }
+  EXPECT_TRUE(eventually([&] { return value(*leatd.total(), StreamCounter::in_flight) == 0; }, 60s));
+  EXPECT_TRUE(balances(*leatd.total()));
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
 TEST(Serve, AChainOfModulesAnswersOnce) {
   Leatd leatd(R"(
 [[partition]]

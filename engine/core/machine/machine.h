@@ -52,7 +52,7 @@ struct Batch {
   std::uint32_t stage = 0;
   std::uint32_t stages = 1;  // of its route, under the plan that it was formed under
   std::uint32_t plan = 0;    // that plan
-  bool begun = false;        // its partition runs it: nothing is before it there
+  bool begun = false;        // its partition runs it, or beside the one before it there
   bool canary = false;       // its task was condemned by an estimate (policy/canary.h)
   bool went_on = false;      // its partition began it by itself
   RouteId then = kNone;      // with which its partition may go on by itself

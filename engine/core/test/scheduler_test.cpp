@@ -295,6 +295,30 @@ TEST(Scheduler, WhatOnlyWaitedAtALostPartitionIsNotSuspected) {
   EXPECT_EQ(b.answers[2].outcome, Outcome::completed);
 }
 
+// Where the partition had begun it as well, both are, and from then on each runs with no other beside it.
+TEST(Scheduler, WhatRanBesideAnotherAtALostPartitionIsSuspectedTooAndThenRunsAlone) {
+  Policy p = test::plain();
+  p.queue_ahead = 1;
+  Bench b(chain(1, 1, 1, 10 * kMs, 0, 500 * kMs), p);
+  const StreamId s = b.open();
+  b.submit(s, 1);
+  b.submit(s, 2);
+  for (const bool suspected : {false, true}) {
+    ASSERT_EQ(b.running.size(), 2u);
+    for (const auto& r : b.running) EXPECT_EQ(r.alone, suspected);
+    b.core.stage_started(b.now, b.running[0].batch, 0);
+    if (!suspected) b.core.stage_beside(b.now, b.running[1].batch, 0);
+    b.core.partition_lost(b.now, 0);
+    b.running.clear();
+    b.core.partition_ready(b.now, 0);
+    b.drain();
+  }
+  b.run_to(300 * kMs);
+  const bool first = b.answers[1].reason == Reason::poison;
+  EXPECT_EQ(b.answers[first ? 1 : 2].reason, Reason::poison);
+  EXPECT_EQ(b.answers[first ? 2 : 1].outcome, Outcome::completed);
+}
+
 TEST(Scheduler, AModelErrorFailsItsRequestOnly) {
   Bench b(chain(1, 1, 2, 10 * kMs, 0, 100 * kMs), test::plain());
   const StreamId s = b.open();

@@ -78,6 +78,7 @@ struct Running {
   std::uint32_t first_stage = 0;
   RouteId then = kNone;
   bool went_on = false;
+  bool alone = false;
   PartitionId at() const { return path[stage - first_stage]; }
 };
 
@@ -159,7 +160,8 @@ class Bench {
                 .start = 0,
                 .first_stage = a.first_stage,
                 .then = a.then,
-                .went_on = a.went_on};
+                .went_on = a.went_on,
+                .alone = a.alone};
       for (const TaskRef& t : a.tasks) {
         r.tokens.push_back(t.token);
         items[t.token] = t.units;

@@ -110,11 +110,15 @@ void read_daemon(const JsonCursor& t, const Reading& reading, Config& out) {
 }
 
 void read_workers(const JsonCursor& t, WorkersConfig& out) {
-  t.only({"sandbox", "user", "max_backoff_ms", "worker_start_timeout_ms"});
+  t.only({"sandbox", "overlap", "user", "max_backoff_ms", "worker_start_timeout_ms"});
   const std::string sandbox = t.choice_or("sandbox", "on", {"on", "devices", "off"});
   out.sandbox = sandbox == "on"    ? worker::Sandbox::on
                 : sandbox == "off" ? worker::Sandbox::off
                                    : worker::Sandbox::devices;
+  const std::string overlap = t.choice_or("overlap", "auto", {"auto", "on", "off"});
+  out.overlap = overlap == "on"    ? worker::Overlap::on
+                : overlap == "off" ? worker::Overlap::off
+                                   : worker::Overlap::measured;
   out.user = t.text_or("user", "");
   if (!out.user.empty() && getpwnam(out.user.c_str()) == nullptr)
     t.find("user").fail("there is no user '" + out.user + "' on this host; make it, or name another");

@@ -25,7 +25,7 @@
 //   [limits.users.camera]                  # the same keys, for one user
 //   [policy]                               # preset = "leat"; any key of the policy table overrides the preset
 //
-//   [workers]                              # sandbox = "on" | "devices" | "off", user, max_backoff_ms,
+//   [workers]                              # sandbox = "on" | "devices" | "off", overlap, user, max_backoff_ms,
 //                                          # worker_start_timeout_ms
 //
 //   cpu = "auto"                           # top level: one partition a core, but for the scheduler's
@@ -65,6 +65,7 @@
 #include "engine/core/policy/policy_keys.h"
 #include "engine/core/scheduler.h"
 #include "engine/daemon/configuration/user_limits.h"
+#include "engine/worker/link/overlap_choice.h"
 #include "engine/worker/sandbox/sandbox.h"
 #include "leat/result.hpp"
 #include "planner/application.h"
@@ -142,6 +143,7 @@ struct LimitsConfig {
 
 struct WorkersConfig {
   worker::Sandbox sandbox = worker::Sandbox::on;
+  worker::Overlap overlap = worker::Overlap::measured;
   std::string user;                             // empty: leatd's own
   std::int64_t max_backoff_ns = 5'000'000'000;  // before one that dies soon after its start is started again
   std::int64_t worker_start_timeout_ns = 1'800'000'000'000;  // for models and their calibration; then it is ended

@@ -122,6 +122,7 @@ worker::Setup partition_setup(const Config& config, const PartitionConfig& parti
   out.sandbox = config.workers.sandbox;
   // A driver opens its device files when it pins memory, which a stream that opens later asks for.
   if (!out.device.plugin.empty() && out.sandbox == worker::Sandbox::on) out.sandbox = worker::Sandbox::devices;
+  out.overlap = config.workers.overlap;
   out.threads = static_cast<std::uint32_t>(std::max<std::size_t>(1, partition.cores.size()));
   return out;
 }

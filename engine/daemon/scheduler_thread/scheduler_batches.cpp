@@ -30,6 +30,7 @@ void SchedulerLoop::dispatch(const core::Action& action, std::int64_t now) noexc
   batch.route = action.route;
   batch.module = action.module;
   batch.then = action.then;
+  batch.alone = action.alone;
   batch.stage = action.first_stage;
   batch.last_stage = action.first_stage + static_cast<std::uint32_t>(action.path.size()) - 1;
   std::copy(action.path.begin(), action.path.end(), batch.path.begin() + action.first_stage);
@@ -118,6 +119,7 @@ void SchedulerLoop::send(std::uint32_t index, std::int64_t now) noexcept {
     cell.row_in = task.row_in;
     cell.row_out = task.row_out;
     say_sequel(batch, cell);
+    cell.alone = batch.alone ? 1 : 0;
     cell.dispatched_ns = batch.dispatched_ns;
   }
   const Task& first = batch.tasks[0];
@@ -193,6 +195,7 @@ std::uint32_t SchedulerLoop::take_reports(std::int64_t now) noexcept {
 bool SchedulerLoop::report(std::uint32_t p, const worker::ReportCell& cell, std::int64_t now) noexcept {
   if (cell.kind == worker::ReportKind::sequel) return report_sequel(p, cell, now);
   if (cell.kind == worker::ReportKind::decoded) return decoded(partitions_[p], cell.count);
+  if (cell.kind == worker::ReportKind::beside) return began_beside(partitions_[p], cell, now);
   const Partition& partition = partitions_[p];
   if (partition.sequel.live || partition.queued == 0 || cell.batch != partition.order[0]) return false;
   Batch& batch = batches_[cell.batch];
@@ -219,6 +222,16 @@ bool SchedulerLoop::report(std::uint32_t p, const worker::ReportCell& cell, std:
   return true;
 }
 
+// The second of those that the worker has.
+bool SchedulerLoop::began_beside(const Partition& partition, const worker::ReportCell& cell,
+                                 std::int64_t now) noexcept {
+  if (partition.sequel.live || partition.queued < 2 || cell.batch != partition.order[1]) return false;
+  const Batch& batch = batches_[cell.batch];
+  if (cell.batch_generation != batch.generation || batch.alone) return false;
+  core_->stage_beside(now, {cell.batch, batch.generation}, batch.stage);
+  return true;
+}
+
 void SchedulerLoop::count_end(const Batch& batch, const worker::ReportCell& cell, std::int64_t now) noexcept {
   metrics_.copied(std::min(cell.pixel_bytes_copied, batch.items * shm::kMaxTensorBytes));
   // As the worker says, within what we have seen ourselves.
@@ -227,18 +240,21 @@ void SchedulerLoop::count_end(const Batch& batch, const worker::ReportCell& cell
   const std::int64_t ran = std::clamp(cell.ended_ns, started, latest) - started;
   shm::Record partition = metrics_.of(RecordKind::partition, batch.partition());
   std::int64_t& last_ended_ns = partitions_[batch.partition()].last_ended_ns;
-  if (last_ended_ns != 0) partition.observe(shm::Which::second, started - last_ended_ns);
-  last_ended_ns = started + ran;
+  // Where batches overlap, one begins before the one before it has ended, and the partition is busy once.
+  if (last_ended_ns != 0) partition.observe(shm::Which::second, std::max<std::int64_t>(0, started - last_ended_ns));
+  const std::int64_t ended = started + ran;
+  const std::int64_t busy = std::max<std::int64_t>(0, ended - std::max(started, last_ended_ns));
+  last_ended_ns = std::max(ended, last_ended_ns);
   partition.observe(shm::Which::first, ran);
-  partition.add(shm::PartitionCounter::busy_ns, static_cast<std::uint64_t>(ran));
+  partition.add(shm::PartitionCounter::busy_ns, static_cast<std::uint64_t>(busy));
   partition.add(shm::PartitionCounter::overhead_ns,
-                static_cast<std::uint64_t>(std::max<std::int64_t>(0, now - batch.began_ns - ran)));
+                static_cast<std::uint64_t>(std::max<std::int64_t>(0, now - batch.began_ns - busy)));
   partition.add(shm::PartitionCounter::batches);
   partition.add(shm::PartitionCounter::items, batch.items);
-  partition.cause(batch.module, static_cast<std::uint64_t>(ran));
+  partition.cause(batch.module, static_cast<std::uint64_t>(busy));
   for (const Task& t : std::span(batch.tasks.data(), batch.count)) {
     const GrantedStream& of = streams_[t.stream].granted;
-    metrics_.took(of.pool, of.owner.record, ran * t.items / std::max<std::uint32_t>(batch.items, 1));
+    metrics_.took(of.pool, of.owner.record, busy * t.items / std::max<std::uint32_t>(batch.items, 1));
   }
   shm::Record module = metrics_.of(RecordKind::module, batch.module);
   module.observe(shm::Which::first, started - batch.dispatched_ns);

@@ -124,6 +124,7 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
     core::ModuleId module = 0;
     std::uint32_t stage = 0, last_stage = 0;  // of the path; the route may go on with other batches
     std::uint32_t count = 0, reported = 0, items = 0;
+    bool alone = false;                            // no other runs beside it
     std::uint32_t next = core::kNone;              // behind it, where the partition's ring is full
     core::RouteId then = core::kNone;              // what its worker may go on with by itself
     std::int64_t dispatched_ns = 0, began_ns = 0;  // began: it is its partition's oldest
@@ -224,6 +225,7 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
   bool decoded(Partition& partition, std::uint32_t count) noexcept;
   // Batches: scheduler_batches.cpp.
   bool report(std::uint32_t partition, const worker::ReportCell& cell, std::int64_t now) noexcept;
+  bool began_beside(const Partition& partition, const worker::ReportCell& cell, std::int64_t now) noexcept;
   void count_end(const Batch& batch, const worker::ReportCell& cell, std::int64_t now) noexcept;
   void finish(std::uint32_t index, std::int64_t now, std::int64_t went_on_ns = 0) noexcept;
   void find_features(Batch& batch) noexcept;

@@ -205,6 +205,55 @@ TEST(Record, StreamsThatWaitForGrants) {
   EXPECT_EQ(again.total.granted, out.counters.total.granted);
 }
 
+// A partition is lost with two batches in hand, the second begun beside the first: both frames are suspected, and so
+// they are when the core is made again.
+TEST(Record, BatchesThatBeganBesideAnother) {
+  core::Policy policy;
+  ASSERT_TRUE(papers::preset("leat", policy));
+  policy.queue_ahead = 1;
+  const core::Topology topology = core::test::chain(1, 1, 1, kMs, 0, 500 * kMs);
+  Tape tape;
+  record::RecordedCore core(topology, policy, {}, {.preset = "leat"});
+  TimeNs now = 1;
+  core.record(&tape.ring, now);
+  core.partition_ready(now, 0);
+  const core::StreamId stream = core.open_stream(now, {.application = 0, .depth = 8});
+  for (std::uint64_t token = 1; token <= 2; ++token) {
+    core.submit(++now, {.stream = stream, .token = token, .capture_ns = now});
+  }
+  std::uint64_t alone = 0;
+  std::vector<core::BatchHandle> sent;
+  const auto drain = [&] {
+    for (core::Action a; core.next_action(a);)
+      if (a.kind == core::ActionKind::dispatch) {
+        sent.push_back(a.batch);
+        alone += a.alone ? 1 : 0;
+      }
+  };
+  drain();
+  ASSERT_EQ(sent.size(), 2u);
+  core.stage_started(++now, sent[0], 0);
+  core.stage_beside(++now, sent[1], 0);
+  (void)core.partition_lost(++now, 0);
+  core.stage_beside(++now, sent[1], 0);  // too late: it is stale
+  core.partition_ready(++now, 0);
+  drain();
+  for (std::size_t i = 2; i < sent.size(); ++i) {
+    core.stage_started(++now, sent[i], 0);
+    (void)core.stage_finished(++now, sent[i], 0, {});
+    drain();
+  }
+  core.record(nullptr, now);
+  EXPECT_EQ(alone, 2u);
+  EXPECT_EQ(core.counters().total.of(Outcome::completed) + core.counters().total.of(Outcome::late), 2u);
+  const record::Replayed again = replayed(tape);
+  EXPECT_EQ(again.difference, "");
+  EXPECT_EQ(again.cut, "");
+  EXPECT_EQ(again.same, again.actions);
+  EXPECT_EQ(again.losses, 1u);
+  EXPECT_EQ(again.total.answered, core.counters().total.answered);
+}
+
 TEST(Record, AnotherPolicyDiffersAndIsSaid) {
   Scenario s = two_modules(true);
   Tape tape;

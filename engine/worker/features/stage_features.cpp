@@ -33,12 +33,15 @@ Result<StageFeatures> StageFeatures::open(const exec::Module& module, const shm:
     auto room = features.device_->allocate(module.spec().batch_max * in->spec().row_bytes);
     if (!room.ok()) return Error{room.error()};
     features.gathered_there_ = std::move(*room);
-  } else if (in != nullptr)
-    features.gathered_ = std::make_unique<std::byte[]>(module.spec().batch_max * in->spec().row_bytes);
+  } else if (in != nullptr) {
+    for (std::uint32_t set = 0; set < module.sets(); ++set)
+      features.gathered_[set] = std::make_unique<std::byte[]>(module.spec().batch_max * in->spec().row_bytes);
+  }
   return features;
 }
 
-const std::byte* StageFeatures::input(std::span<const DispatchCell> cells, std::uint32_t* rows_copied) noexcept {
+const std::byte* StageFeatures::input(std::span<const DispatchCell> cells, std::uint32_t* rows_copied,
+                                      std::uint32_t set) noexcept {
   if (in_ == nullptr) return nullptr;
   bool together = true;
   std::uint32_t next = cells[0].row_in;
@@ -47,7 +50,7 @@ const std::byte* StageFeatures::input(std::span<const DispatchCell> cells, std::
     next = c.row_in + c.items;
   }
   if (together && !in_is_peer_ && in_->on_device() == (device_ != nullptr)) return in_->row(cells[0].row_in);
-  std::byte* const gathered = device_ != nullptr ? gathered_there_.data() : gathered_.get();
+  std::byte* const gathered = device_ != nullptr ? gathered_there_.data() : gathered_[set].get();
   std::byte* at = gathered;
   for (const DispatchCell& c : cells) {
     const std::uint64_t bytes = c.items * in_->spec().row_bytes;

@@ -3,6 +3,7 @@
 // thread.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,21 +25,24 @@ class StageFeatures {
                                     bool in_is_peer = false);
 
   // Null on the first stage. Cells of one batch, as they came; rows that had to be copied are counted in *rows_copied.
-  // On a device the copies are work on its stream, and rows in host memory are always copied.
-  [[nodiscard]] const std::byte* input(std::span<const DispatchCell> cells, std::uint32_t* rows_copied) noexcept;
+  // On a device the copies are work on its stream, and rows in host memory are always copied. set: of buffers; what it
+  // was given before is over.
+  [[nodiscard]] const std::byte* input(std::span<const DispatchCell> cells, std::uint32_t* rows_copied,
+                                       std::uint32_t set = 0) noexcept;
   // Null on the last stage.
   [[nodiscard]] std::byte* output(std::span<const DispatchCell> cells) const noexcept {
     return out_ == nullptr ? nullptr : out_->row(cells[0].row_out);
   }
+  void keep_one_set() noexcept { gathered_[1].reset(); }
   [[nodiscard]] bool any() const noexcept { return in_ != nullptr || out_ != nullptr; }
 
  private:
   const shm::FeatureView* in_ = nullptr;
   bool in_is_peer_ = false;
   const shm::FeatureView* out_ = nullptr;
-  std::unique_ptr<std::byte[]> gathered_;  // a batch, side by side
-  exec::Device* device_ = nullptr;         // where the stage runs
-  exec::DeviceBuffer gathered_there_;
+  std::array<std::unique_ptr<std::byte[]>, exec::kSets> gathered_;  // a batch, side by side
+  exec::Device* device_ = nullptr;                                  // where the stage runs
+  exec::DeviceBuffer gathered_there_;  // one: its stream reads a batch before it writes the next
 };
 
 }  // namespace leat::worker

@@ -49,7 +49,8 @@ struct alignas(64) DispatchCell {
   std::uint32_t row_in = kNoRow, row_out = kNoRow;
   // Of the whole batch: the session that the worker goes on with by itself, with up to then_cap tasks for what each of
   // these found, if they all together are no more than then_batch; kNoModule: it does not.
-  std::uint8_t then = kNoModule, then_cap = 0, then_batch = 0, reserved2 = 0;
+  std::uint8_t then = kNoModule, then_cap = 0, then_batch = 0;
+  std::uint8_t alone = 0;  // of the whole batch, 1: no other is begun before it has ended, and it after all before it
   std::int64_t dispatched_ns = 0;
 };
 
@@ -62,8 +63,9 @@ inline constexpr std::uint32_t kResultsPerCell = 8;
 
 // Whether the worker has gone on by itself behind the batch (DispatchCell::then), or this is what it has gone on with:
 // its tasks are, in the batch's order, each one's results from the first on. decoded: no batch; so many access units
-// have been read as `count` says, and their slots are not looked at any more.
-enum class ReportKind : std::uint8_t { batch, goes_on, sequel, decoded };
+// have been read as `count` says, and their slots are not looked at any more. beside: the batch, the second of those
+// that the worker has, has begun before the first has ended; without results.
+enum class ReportKind : std::uint8_t { batch, goes_on, sequel, decoded, beside };
 
 struct alignas(64) ReportCell {
   std::uint32_t sequence = 0;  // ring.h
@@ -82,7 +84,7 @@ static_assert(sizeof(DispatchCell) == 64 && sizeof(ReportCell) == 64);
 static_assert(std::is_trivially_copyable_v<DispatchCell> && std::is_trivially_copyable_v<ReportCell>);
 static_assert(kDispatchRing >= 2 * (kMaxQueuedBatches * kMaxBatch + kMaxAccessUnits));
 static_assert(kReportRing >=
-              2 * (kMaxQueuedBatches * ((kMaxBatch + kResultsPerCell - 1) / kResultsPerCell) + kMaxAccessUnits));
+              2 * (kMaxQueuedBatches * ((kMaxBatch + kResultsPerCell - 1) / kResultsPerCell + 1) + kMaxAccessUnits));
 
 struct ChannelLayout {
   std::uint64_t dispatch_index, worker_sleep;  // written by the worker

@@ -41,6 +41,11 @@ Sandbox sandbox_of(const Json& value) {
   return number <= static_cast<std::uint64_t>(Sandbox::off) ? static_cast<Sandbox>(number) : Sandbox::off;
 }
 
+Overlap overlap_of(const Json& value) {
+  const auto number = value.get<std::uint64_t>();
+  return number <= static_cast<std::uint64_t>(Overlap::off) ? static_cast<Overlap>(number) : Overlap::off;
+}
+
 // Runs `read` on the packet's JSON; a packet that is not JSON, or lacks a key, becomes one line.
 template <class T, class Read>
 Result<T> from_json(const std::vector<std::byte>& packet, const char* what, Read read) {
@@ -152,6 +157,7 @@ std::vector<std::byte> encode(const Setup& s) {
                                             {"alone_only", s.alone_only},
                                             {"user", s.user},
                                             {"sandbox", s.sandbox},
+                                            {"overlap", s.overlap},
                                             {"device",
                                              {{"plugin", s.device.plugin},
                                               {"uuid", s.device.uuid},
@@ -273,6 +279,7 @@ Result<Setup> decode_setup(const std::vector<std::byte>& packet) {
     j.at("alone_only").get_to(s.alone_only);
     j.at("user").get_to(s.user);
     s.sandbox = sandbox_of(j.at("sandbox"));
+    s.overlap = overlap_of(j.at("overlap"));
     const Json& device = j.at("device");
     device.at("plugin").get_to(s.device.plugin);
     device.at("uuid").get_to(s.device.uuid);

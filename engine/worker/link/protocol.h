@@ -26,6 +26,7 @@
 #include "engine/exec/part.h"
 #include "engine/exec/recognise/recognise.h"
 #include "engine/worker/link/device_facts.h"
+#include "engine/worker/link/overlap_choice.h"
 #include "engine/worker/sandbox/sandbox.h"
 #include "leat/result.hpp"
 #include "planner/profile.h"
@@ -88,6 +89,7 @@ struct Setup {
   bool alone_only = false;        // of those latencies only a batch of one's
   std::string user;               // becomes this user before it loads anything; empty: stays leatd's
   Sandbox sandbox = Sandbox::on;  // in force before Ready
+  Overlap overlap = Overlap::measured;
   DeviceSetup device;
   std::vector<EdgeSetup> edges;      // their descriptors follow, one a message, in this order
   std::vector<ModuleSetup> modules;  // indexes are DispatchCell::module

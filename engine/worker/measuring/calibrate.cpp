@@ -7,7 +7,7 @@
 #include <array>
 #include <utility>
 
-#include "engine/exec/device_plugin.h"
+#include "engine/worker/measuring/no_features.h"
 #include "engine/worker/measuring/picture.h"
 #include "shm/src/rings/clock.h"
 
@@ -20,27 +20,13 @@ constexpr std::int64_t kTakenEveryNs = 100'000'000;  // a core that is taken awa
 constexpr std::int64_t kJudgedNs = 100'000'000;      // less says nothing of who else has the core
 constexpr double kTailFactor = 1.15;                 // the worst of a few runs stands in for p99
 
-// One for each size that the module's pictures have; one where they have one size.
-std::vector<Picture> pictures_for(const exec::Module& module, bool crops) {
-  std::vector<Picture> out;
-  if (std::vector<leat_tensor_shape> tensors = module.tensor_shapes(); !tensors.empty()) {
-    out.emplace_back(std::move(tensors));
-    return out;
-  }
-  for (const exec::Size size : module.sizes()) out.push_back(Picture::of_size(crops, size));
-  if (out.empty()) out.emplace_back(crops);
-  return out;
-}
-
 // A stage in the middle of a route is given features of nothing.
-Result<std::int64_t> run_once(exec::Module& module, Picture& picture, std::uint32_t batch, std::span<std::byte> in = {},
-                              std::span<std::byte> out = {}) {
+Result<std::int64_t> run_once(exec::Module& module, Picture& picture, std::uint32_t batch,
+                              const std::byte* in = nullptr, std::byte* out = nullptr) {
   std::array<exec::ItemReport, exec::kMaxRows> reports;
   const auto items = picture.items(batch);
   const std::int64_t start = shm::monotonic_ns();
-  if (!module.run(items, std::span(reports.data(), batch), in.empty() ? nullptr : in.data(),
-                  out.empty() ? nullptr : out.data()))
-    return Error{std::string(module.error())};
+  if (!module.run(items, std::span(reports.data(), batch), in, out)) return Error{std::string(module.error())};
   return shm::monotonic_ns() - start;
 }
 
@@ -190,29 +176,13 @@ Result<Calibration> calibrate(exec::Module& module, std::uint32_t batch, bool cr
 
 Status warm_up(exec::Module& module, std::uint32_t batch, bool crops) {
   std::vector<Picture> pictures = pictures_for(module, crops);
-  const std::uint64_t bytes_in = module.feature_bytes_in() * batch, bytes_out = module.feature_bytes_out() * batch;
-  std::vector<std::byte> in, out;
-  exec::DeviceBuffer in_there, out_there;
-  std::span<std::byte> from, to;
-  exec::Device* const device = module.on_device() ? module.spec().device : nullptr;
-  const auto room = [&](std::uint64_t bytes, bool there, std::vector<std::byte>& host, exec::DeviceBuffer& buffer,
-                        std::span<std::byte>& span) -> Status {
-    if (bytes == 0) return Done{};
-    if (!there) return host.resize(bytes), span = host, Done{};
-    auto made = device->allocate(bytes);
-    if (!made.ok()) return Error{made.error()};
-    buffer = std::move(*made);
-    span = {buffer.data(), bytes};
-    return Done{};
-  };
-  if (auto status = room(bytes_in, device != nullptr, in, in_there, from); !status) return status;
-  if (auto status = room(bytes_out, device != nullptr && !module.spec().host_features_out, out, out_there, to); !status)
-    return status;
+  auto rows = NoFeatures::of(module, batch);
+  if (!rows.ok()) return Error{rows.error()};
   // Libraries of a device choose and allocate anew for each shape, so each is run once, the largest first: smaller ones
   // find room in what that took. A host needs the extremes alone.
   for (Picture& picture : pictures) {
-    for (std::uint32_t b = batch; b != 0; b = device != nullptr || b == 1 ? b - 1 : 1) {
-      auto t = run_once(module, picture, b, from, to);
+    for (std::uint32_t b = batch; b != 0; b = module.on_device() || b == 1 ? b - 1 : 1) {
+      auto t = run_once(module, picture, b, rows->in(), rows->out());
       if (!t.ok()) return Error{t.error()};
     }
   }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/exec/module.h"
@@ -86,5 +87,17 @@ class Picture {
   std::vector<leat_result> results_;
   std::array<exec::Item, exec::kMaxRows> items_;
 };
+
+// One for each size that the module's pictures have; one where they have one size.
+inline std::vector<Picture> pictures_for(const exec::Module& module, bool crops) {
+  std::vector<Picture> out;
+  if (std::vector<leat_tensor_shape> tensors = module.tensor_shapes(); !tensors.empty()) {
+    out.emplace_back(std::move(tensors));
+    return out;
+  }
+  for (const exec::Size size : module.sizes()) out.push_back(Picture::of_size(crops, size));
+  if (out.empty()) out.emplace_back(crops);
+  return out;
+}
 
 }  // namespace leat::worker
