@@ -22,6 +22,7 @@
 #include "engine/core/streams/strides.h"
 #include "engine/sim/shown.h"
 #include "engine/sim/simulator.h"
+#include "leat/local_choice.hpp"
 #include "leat/look_back.hpp"
 #include "tests/serving/daemon_fixture.h"
 #include "tests/serving/two_tasks.h"
@@ -507,6 +508,67 @@ TEST(CoordinatedServe, LeatFeedSendsWhatIsAskedForAndDrawsEveryPicture) {
   EXPECT_LT(stream["coordinated"]["sent_share"].get<double>(), 0.5);
   expect_answers(stream);
   EXPECT_GT(std::filesystem::file_size(video), 1000u);
+}
+
+// What this client's tracker expects is right but for its scale: half of it is lost. So leatd says on the page that an
+// algorithm which loses .1 is better from about .2 expected on, and the client's choice goes by that. Of a client that
+// does not say what it expects leatd knows no such bound, and it keeps its tracker.
+TEST(CoordinatedServe, AClientsOwnAlgorithmTakesOverFromWhereItHasProvenBetter) {
+  const Leatd leatd(config());
+  for (const bool says : {true, false}) {
+    auto client = Client::connect(leatd.socket(), says ? "says" : "silent");
+    ASSERT_TRUE(client.ok()) << client.error();
+    StreamOptions o = options_of(true);
+    o.sla_drop_ppm = 20'000;  // which takes frames often
+    o.local_drop_ppm = 100'000;
+    auto stream = client->open_stream(o);
+    ASSERT_TRUE(stream.ok()) << stream.error();
+    const std::int64_t start = leat_now_ns();
+    std::optional<std::uint64_t> source;
+    double hard = 0.3;  // how much more or less than usual is lost from the answer at hand on
+    const auto loss = [&](std::uint64_t stride) { return hard * lost(static_cast<std::uint32_t>(stride)); };
+    LocalChoice choice;
+    leat_schedule page{};
+    int answers = 0, own = 0, tracked = 0;
+    for (std::uint64_t frame = 0; frame < 3000 && answers < 60; ++frame) {
+      sleep_until(start + static_cast<std::int64_t>(frame) * kPeriod);
+      const std::int64_t capture = leat_now_ns();
+      const double expected = says && source ? std::min(1.0, 2 * loss(frame - *source)) : -1;
+      if (leat_should_submit_expecting(stream->raw(), capture, expected) != 0) {
+        if (auto slot = stream->acquire()) {
+          leat_submit_options options{};
+          options.capture_ns = capture;
+          options.cookie = frame;
+          EXPECT_EQ(slot->submit(options), LEAT_ERROR_ok);
+        }
+      }
+      while (auto answer = client->next_answer()) {
+        const std::uint64_t number = answer->raw().cookie;
+        if (answer->result() == nullptr || (source && number <= *source)) continue;
+        if (source) {
+          const auto stride = static_cast<std::uint32_t>(std::min<std::uint64_t>(number - *source, 255));
+          (void)leat_observe_expecting(stream->raw(), stride, std::min(1.0, kFlicker + loss(stride)),
+                                       says ? std::min(1.0, 2 * loss(stride)) : -1);
+        }
+        source = number;
+        hard = hard < 1 ? 1.7 : 0.3;
+        ++answers;
+      }
+      ASSERT_EQ(leat_schedule_of(stream->raw(), &page), LEAT_ERROR_ok);
+      ++(choice.local(expected, page.local_above) ? own : tracked);
+    }
+    ASSERT_GE(answers, 60);
+    std::printf("%s: %.3f; own %d, tracked %d\n", says ? "says" : "silent", page.local_above, own, tracked);
+    if (says) {
+      EXPECT_GT(page.local_above, 0.12);
+      EXPECT_LT(page.local_above, 0.35);
+      EXPECT_TRUE(choice.local(1.1 * page.local_above, page.local_above));
+    } else {
+      EXPECT_EQ(page.local_above, 0);
+      EXPECT_EQ(own, 0);
+    }
+    EXPECT_GT(tracked, 0);
+  }
 }
 
 TEST(CoordinatedServe, TermsThatCannotBeKeptAreRefusedInOneLine) {
