@@ -32,7 +32,7 @@ std::vector<ConsumerId> find_sequels(const Model& model, const TaskQueues& queue
 
 RouteId Scheduler::State::sequel(const Batch& b, ConsumerId consumer) const noexcept {
   const ConsumerId next = plan->sequels[consumer];
-  if (next == kNone || sizes != nullptr) return kNone;
+  if (next == kNone) return kNone;
   for (TaskId t = b.list.first; t != kNone; t = tasks[t].next_in_batch) {
     const Request& r = ledger.request(tasks[t].request);
     if (r.company != Company::anybody || r.deaths > 0 || r.gated || r.dear) return kNone;
@@ -58,8 +58,8 @@ void Scheduler::State::go_on(RouteId then, PartitionId partition, TimeNs since) 
     }
     std::ranges::sort(made.begin(), made.begin() + static_cast<std::ptrdiff_t>(n), {},
                       [&](TaskId t) { return tasks[t].item; });
-    for (std::size_t i = 0; i < n && queue.forming.items < plan->model.topology().routes[then].batch; ++i)
-      take(made[i]);
+    const std::uint32_t most = plan->model.topology().routes[then].batch;
+    for (std::size_t i = 0; i < n && queue.forming.items + tasks[made[i]].items <= most; ++i) take(made[i]);
   }
   if (queue.forming.tasks == 0) return;
   const TimeNs run = consumer.run_ns[queue.forming.items];
