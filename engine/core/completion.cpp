@@ -19,16 +19,26 @@ void Scheduler::State::stage_started(BatchHandle handle, std::uint32_t stage) no
     return;
   }
   Batch& b = machine.change_batch(handle.index);
-  b.begun = true;
-  b.started_ns = now;
   const StageSpec& spec = plan_of(b).model.topology().routes[b.route].stages[stage];
-  const TimeNs late = now + spec.latency.p50_ns[b.list.items - 1] - b.stage_end_ns;
+  // One that has begun beside the one before it did so when it came, or when that one left room for it.
+  const TimeNs came = stage == 0 ? b.sent_ns : b.started_ns;
+  const TimeNs began = b.begun ? std::clamp(came, now - spec.overlap_ns(b.list.items), now) : now;
+  b.begun = true;
+  b.started_ns = began;
+  b.overlapped_ns = now - began;
+  const TimeNs late = began + spec.latency.p50_ns[b.list.items - 1] - b.stage_end_ns;
   b.stage_end_ns += late;
   b.expected_end_ns += late;
   if (b.through) plan->load.moved(b, late);
   // Feedback: what is behind it there ends as much later, or sooner, as this will.
   Partition& p = machine.change(b.path[stage]);
   p.free_ns = std::max(p.held > 1 ? p.free_ns + late : p.free_ns, b.stage_end_ns);
+  if (p.overlap_ns == 0) return;
+  const bool took = p.takes;
+  set_idle(b.path[stage]);
+  if (took || !p.takes) return;
+  mark_partition(b.path[stage]);  // asked with the next event, which is at once
+  want_timer(now);
 }
 
 void Scheduler::stage_beside(TimeNs now, BatchHandle batch, std::uint32_t stage) noexcept {
@@ -73,10 +83,11 @@ bool Scheduler::State::stage_finished(BatchHandle handle, std::uint32_t stage, s
   if (p.held == 0) p.free_ns = now;
   const TimeNs ended = went_on_ns > 0 ? std::min(went_on_ns, now) : now;
   const TimeNs ran = std::max<TimeNs>(0, ended - b.started_ns);
-  counted.busy_ns += static_cast<std::uint64_t>(ran);
-  ledger.count().modules[b.module].busy_ns += static_cast<std::uint64_t>(ran);
+  const TimeNs occupied = std::max<TimeNs>(0, ran - b.overlapped_ns);
+  counted.busy_ns += static_cast<std::uint64_t>(occupied);
+  ledger.count().modules[b.module].busy_ns += static_cast<std::uint64_t>(occupied);
   const RouteSpec& route = plan_of(b).model.topology().routes[b.route];
-  charge(b, ran);
+  charge(b, occupied);
   // What one user's frames take beyond the plan and beyond others' says nothing of what others' will.
   const TimeNs planned = route.stages[stage].latency.p50_ns[b.list.items - 1];
   const bool dear = !users.shares.empty() && ledger.request(tasks[b.list.first].request).dear;
@@ -114,11 +125,13 @@ bool Scheduler::State::stage_finished(BatchHandle handle, std::uint32_t stage, s
   }
   ++b.stage;
   b.begun = false;
+  b.overlapped_ns = 0;
   const TimeNs moved = plan_of(b).model.link_ns(route.stages[stage].transfer_bytes * b.list.items, at, next);
   b.started_ns = now + moved;
   b.stage_end_ns = now + moved + route.stages[b.stage].latency.p50_ns[b.list.items - 1];
   Partition& to = machine.change(next);
   to.free_ns = std::max(to.free_ns, b.stage_end_ns);
+  to.overlap_ns = route.stages[b.stage].overlap_ns(b.list.items);
   hold(next);
   return true;
 }

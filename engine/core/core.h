@@ -70,6 +70,7 @@ struct Agenda {
   std::vector<PartitionId> partitions;  // that became free
   std::vector<std::uint8_t> partition_listed;
   std::uint32_t kept_idle = 0;  // partitions that a scheduler keeps so until a moment
+  std::uint32_t asked = 0;      // partitions that take their next batch at a moment
   TimeNs timer_ns = kNever;     // no planned moment is before this
   TimeNs watch_ns = kNever;     // when watch() has something to look at
   std::uint64_t serial = 0;     // of the task that was queued last

@@ -74,8 +74,15 @@ void Scheduler::State::mark_partition(PartitionId id) noexcept {
 
 void Scheduler::State::set_idle(PartitionId id) noexcept {
   Partition& p = machine.change(id);
-  p.takes =
-      p.up && (p.held == 0 || (p.held <= plan->policy.queue_ahead && p.free_ns - now <= plan->policy.ahead_within_ns));
+  if (p.held == 0) p.overlap_ns = 0;
+  const TimeNs next_ns = p.free_ns - p.overlap_ns;
+  const bool ahead = p.up && p.held > 0 && p.held <= plan->policy.queue_ahead;
+  p.takes = p.up && (p.held == 0 || (ahead && next_ns - now <= plan->policy.ahead_within_ns));
+  // Where batches overlap, the next one is wanted before the end of the last: nothing else happens then.
+  const TimeNs at = ahead && !p.takes && p.overlap_ns > 0 ? next_ns - plan->policy.ahead_within_ns : 0;
+  agenda.asked += (at != 0 ? 1u : 0u) - (p.asked_at_ns != 0 ? 1u : 0u);
+  p.asked_at_ns = at;
+  if (at != 0) want_timer(at);
   plan->queues.set_idle(id, p.takes);
 }
 
@@ -173,6 +180,9 @@ std::uint32_t Scheduler::State::send_forming(QueueId queue, ConsumerId consumer,
                         .run_ns = s.run_ns[std::min(b.list.items, route.batch)]});
   }
   b.then = sequel(b, consumer);
+  // What a partition goes on with by itself has nothing beside it.
+  machine.change(b.path[0]).overlap_ns =
+      b.then != kNone ? 0 : route.stages[0].overlap_ns(std::min(b.list.items, route.batch));
   of_module(b.module).started(id);
   plan->load.started(b);
   ++mc.batches;
@@ -220,6 +230,7 @@ std::uint32_t Scheduler::State::send(RouteId route, std::uint32_t stage, Partiti
   ++mc.batches;
   Partition& p = machine.change(partition);
   p.free_ns = std::max(p.free_ns, now + run);
+  p.overlap_ns = 0;  // reservations lie behind one another
   hold(partition);
   of_module(b.module).started(id);
   tell_dispatch(id);
@@ -334,6 +345,12 @@ void Scheduler::State::advance() noexcept {
     keep_idle(id, 0);
     mark_partition(id);
   }
+  for (PartitionId id = 0; agenda.asked > 0 && id < machine.partitions(); ++id) {
+    const TimeNs at = machine.partition(id).asked_at_ns;
+    if (at == 0 || at > now) continue;
+    set_idle(id);
+    mark_partition(id);
+  }
   for (const auto& scheduler : plan->schedulers) scheduler->advance();
   dispatch();
   agenda.timer_ns = earliest_timer();
@@ -393,6 +410,10 @@ TimeNs Scheduler::State::earliest_timer() const noexcept {
   for (PartitionId p = 0; agenda.kept_idle > 0 && p < machine.partitions(); ++p) {
     const TimeNs until = machine.partition(p).deferred_until_ns;
     if (until > now) at = std::min(at, until);
+  }
+  for (PartitionId p = 0; agenda.asked > 0 && p < machine.partitions(); ++p) {
+    const TimeNs asked = machine.partition(p).asked_at_ns;
+    if (asked > now) at = std::min(at, asked);
   }
   return at;
 }

@@ -129,6 +129,7 @@ void walk_topology(Io& io, Topology& t) {
       s.list(stage.latency.p50_ns, kTime);
       s.list(stage.latency.p99_ns, kTime);
       s.time(stage.transfer_bytes);
+      s.number(stage.overlap_permille);
     });
   });
   io.list(t.partitions, [](auto& o, auto& p) {
@@ -202,7 +203,7 @@ bool sound(RecordedPlan& plan) {
     if (r.rate_rps < 0) return false;
     for (const core::StageSpec& s : r.stages) {
       if (s.latency.p50_ns.size() > 16 * core::kMaxBatch || s.pool.size() > t.partitions.size() ||
-          s.transfer_bytes > std::int64_t{1} << 40)
+          s.transfer_bytes > std::int64_t{1} << 40 || s.overlap_permille >= 1000)
         return false;
       for (const auto* table : {&s.latency.p50_ns, &s.latency.p99_ns})
         if (!std::ranges::all_of(*table, [](TimeNs ns) { return within(ns, 1); })) return false;

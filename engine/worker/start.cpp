@@ -152,9 +152,11 @@ Status Worker::open_modules(Ready& ready) {
     ready.recognised.push_back(served.module->recognised());
     ready.latency_by_batch.emplace_back();
     ready.latency_by_size.emplace_back();
+    ready.overlap_permille.push_back(0);
     if (auto status = warm_and_measure(i, ready); !status)
       return Error{served.module->spec().name + ": " + status.error()};
-    if (auto status = settle_overlap(i); !status) return Error{served.module->spec().name + ": " + status.error()};
+    if (auto status = settle_overlap(i, ready); !status)
+      return Error{served.module->spec().name + ": " + status.error()};
     device_.note(before, *served.module, ready.device);
   }
   if (std::ranges::none_of(modules_, [](const Served& s) { return s.module->sets() > 1; })) stream_.reset();
@@ -186,7 +188,7 @@ Status Worker::keep_what_pays(const Ready& ready) {
 }
 
 // Whether its batches overlap.
-Status Worker::settle_overlap(std::uint32_t index) {
+Status Worker::settle_overlap(std::uint32_t index, Ready& ready) {
   Served& served = modules_[index];
   if (served.module->sets() == 1) return Done{};
   if (stream_ == nullptr) {
@@ -194,13 +196,18 @@ Status Worker::settle_overlap(std::uint32_t index) {
     if (!opened.ok()) return Error{opened.error()};
     stream_ = std::move(*opened);
   }
-  if (setup_.overlap == Overlap::on) return Done{};
-  if (!served.module->on_device()) (void)turn_.take();
-  const ModuleSetup& m = setup_.modules[index];
-  const auto gain = measure_overlap(*served.module, *stream_, m.batch, m.after_fan_out);
-  turn_.give();
-  if (!gain.ok()) return Error{gain.error()};
-  if (gain->pays()) return Done{};
+  std::uint32_t& permille = ready.overlap_permille.back();
+  if (index < setup_.overlap_permille.size()) {
+    permille = setup_.overlap_permille[index];
+  } else {
+    if (!served.module->on_device()) (void)turn_.take();
+    const ModuleSetup& m = setup_.modules[index];
+    const auto gain = measure_overlap(*served.module, *stream_, m.batch, m.after_fan_out);
+    turn_.give();
+    if (!gain.ok()) return Error{gain.error()};
+    if (gain->pays() || setup_.overlap == Overlap::on) permille = gain->overlap_permille();
+  }
+  if (permille != 0 || setup_.overlap == Overlap::on) return Done{};
   served.module->keep_one_set();
   served.features.keep_one_set();
   return Done{};

@@ -61,7 +61,7 @@ class Worker {
   Status open_modules(Ready& ready);
   Status open_module(std::uint32_t index);
   Status warm_and_measure(std::uint32_t index, Ready& ready);
-  Status settle_overlap(std::uint32_t index);
+  Status settle_overlap(std::uint32_t index, Ready& ready);
   Status keep_what_pays(const Ready& ready);
   void ask_of_all(std::uint32_t failed, const std::string& why);
   // version_files.cpp

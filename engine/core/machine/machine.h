@@ -28,6 +28,8 @@ struct Partition {
   bool takes = false;            // a batch could be sent to it now
   std::uint32_t held = 0;        // batches sent to it whose end is not proven
   TimeNs free_ns = 0;            // expected end of them all
+  TimeNs overlap_ns = 0;         // by so much the next may begin before that
+  TimeNs asked_at_ns = 0;        // then it takes the next, and not before; 0: nothing is waited for
   TimeNs deferred_until_ns = 0;  // its policy keeps it idle until then
 };
 
@@ -60,6 +62,7 @@ struct Batch {
   TaskList list;
   std::uint8_t level = 0;  // the highest of its tasks
   TimeNs sent_ns = 0, started_ns = 0, start_ns = 0, expected_end_ns = 0, stage_end_ns = 0;
+  TimeNs overlapped_ns = 0;  // of its run, beside the end of the one before it
   std::array<PartitionId, kMaxStages> path{};
   std::array<TaskId, kFetched> first{};  // of `list`
 };

@@ -28,6 +28,13 @@ struct StageSpec {
   std::vector<PartitionId> pool;
   LatencyTable latency;
   std::int64_t transfer_bytes = 0;  // per item, to the next stage
+  // Of a batch's latency: so much of it the next batch there overlaps, where batches do. What is left is how long a
+  // batch occupies its partition while others wait.
+  std::uint32_t overlap_permille = 0;
+
+  [[nodiscard]] TimeNs overlap_ns(std::uint32_t items) const noexcept {
+    return latency.p50_ns[items - 1] * overlap_permille / 1000;
+  }
 };
 
 struct RouteSpec {

@@ -11,7 +11,7 @@ Path choose_path(const StateView& view, RouteId id, PartitionId first, std::uint
   TimeNs end = 0;
   std::size_t k = 0;
   const auto free_ns = [&](PartitionId p) {
-    TimeNs at = view.machine.partition(p).free_ns;
+    TimeNs at = view.machine.partition(p).free_ns - view.machine.partition(p).overlap_ns;
     for (std::size_t i = 0; i < k; ++i) at = path.partition[i] == p ? path.end_ns[i] : at;
     return at;
   };

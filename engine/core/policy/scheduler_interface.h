@@ -31,6 +31,7 @@
 // Unstable: operations come and go with the schedulers.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <span>
 
@@ -80,6 +81,11 @@ struct StateView {
   }
   // Takes a batch: it is up, and holds no more than it may.
   [[nodiscard]] bool idle(PartitionId p) const noexcept { return machine.partition(p).takes; }
+  // When a batch begins that is sent there now.
+  [[nodiscard]] TimeNs start_ns(PartitionId p) const noexcept {
+    const Partition& to = machine.partition(p);
+    return to.held > 0 ? std::max(now, to.free_ns - to.overlap_ns) : now;
+  }
   [[nodiscard]] std::uint8_t top_class(const TaskQueue& queue) const noexcept {  // of a queue with tasks
     return static_cast<std::uint8_t>(std::bit_width(queue.classes) - 1);
   }

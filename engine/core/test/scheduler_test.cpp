@@ -319,6 +319,40 @@ TEST(Scheduler, WhatRanBesideAnotherAtALostPartitionIsSuspectedTooAndThenRunsAlo
   EXPECT_EQ(b.answers[first ? 2 : 1].outcome, Outcome::completed);
 }
 
+// A batch of 10 ms occupies its partition for 7: the next is sent when those are over, and is expected 10 ms later; the
+// partition was busy for 17.
+TEST(Scheduler, WhereBatchesOverlapTheNextIsSentBeforeTheEndOfTheLast) {
+  Policy p = test::plain();
+  p.queue_ahead = 1;
+  p.ahead_within_ns = 0;
+  Topology t = chain(1, 1, 1, 10 * kMs, 0, 500 * kMs);
+  t.routes[0].stages[0].overlap_permille = 300;
+  Bench b(t, p);
+  const StreamId s = b.open();
+  b.submit(s, 1);
+  b.submit(s, 2);
+  ASSERT_EQ(b.running.size(), 1u);
+  b.core.stage_started(b.now, b.running[0].batch, 0);
+  EXPECT_EQ(b.core.next_timer(), b.now + 7 * kMs);
+  b.now += 7 * kMs;
+  b.core.advance(b.now);
+  b.drain();
+  ASSERT_EQ(b.running.size(), 2u);
+  const BatchHandle second = b.running[1].batch;
+  b.core.stage_beside(b.now, second, 0);
+  b.now += 3 * kMs;
+  b.core.stage_started(b.now, second, 0);
+  b.finish(0);
+  b.drain();
+  b.core.audit();
+  b.now += 7 * kMs;
+  b.finish(0);
+  b.drain();
+  b.core.audit();
+  EXPECT_EQ(b.answers[2].outcome, Outcome::completed);
+  EXPECT_EQ(b.core.counters().partitions[0].busy_ns, static_cast<std::uint64_t>(17 * kMs));
+}
+
 TEST(Scheduler, AModelErrorFailsItsRequestOnly) {
   Bench b(chain(1, 1, 2, 10 * kMs, 0, 100 * kMs), test::plain());
   const StreamId s = b.open();

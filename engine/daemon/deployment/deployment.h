@@ -33,15 +33,16 @@ struct Deployment {
   // [partition][module of all applications]: index in its Setup of the module's first session there (others follow it:
   // one for each block range), or UINT32_MAX.
   std::vector<std::vector<std::uint32_t>> session_of;
-  std::vector<FeatureEdge> edges;              // between the stages of planned routes
-  std::vector<std::uint32_t> first_module;     // [application]: module id of its module 0
-  bool planned = false;                        // `plan` came from a file, or from leat-plan
-  std::vector<ModuleSizes> sizes;              // [module of all applications], made with the plan
-  std::vector<std::string> doubts;             // of what was measured, made with the plan: one line each
-  planner::Plan plan;                          // complete when planned, else made by complete_plan()
-  std::vector<std::uint32_t> scheduler_cores;  // empty: not pinned
-  bool scheduler_alone = false;                // no partition is on its core
-  bool tiny_hops = false;                      // all work is shorter than a wake (emulated, a few microseconds)
+  std::vector<std::vector<std::uint32_t>> overlap_permille;  // [partition][session]: how much batches overlap there
+  std::vector<FeatureEdge> edges;                            // between the stages of planned routes
+  std::vector<std::uint32_t> first_module;                   // [application]: module id of its module 0
+  bool planned = false;                                      // `plan` came from a file, or from leat-plan
+  std::vector<ModuleSizes> sizes;                            // [module of all applications], made with the plan
+  std::vector<std::string> doubts;                           // of what was measured, made with the plan: one line each
+  planner::Plan plan;                                        // complete when planned, else made by complete_plan()
+  std::vector<std::uint32_t> scheduler_cores;                // empty: not pinned
+  bool scheduler_alone = false;                              // no partition is on its core
+  bool tiny_hops = false;  // all work is shorter than a wake (emulated, a few microseconds)
 };
 
 // `cores`: those this host offers (usable_cores()). `plan`: instead of the file that the configuration names.

@@ -22,6 +22,7 @@ void as_trial(Config& config, std::vector<std::uint32_t> cores) {
   config.plan_path.clear();
   config.plan_auto = false;
   config.limits.batch_timeout_ns = kHourNs;
+  config.workers.overlap = worker::Overlap::off;  // one picture at a time
   for (ApplicationConfig& application : config.applications) {
     application.application.slo_ns = kHourNs;
     application.slo_auto = false;

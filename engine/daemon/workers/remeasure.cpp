@@ -60,7 +60,9 @@ std::optional<std::string> Remeasure::learn(std::uint32_t p, std::int64_t now) {
   const bool whole = std::exchange(of.window_ns, now) != 0;
   const std::uint64_t batches = of.seen.batches - from.batches;
   worker::Ready& ready = ready_[p];
-  if (!whole || of.asked || batches < kMinBatches || ready.latency_by_batch.size() != 1 ||
+  // Where batches overlap, they take longer than they keep the partition busy.
+  const bool overlap = std::ranges::any_of(ready.overlap_permille, [](std::uint32_t n) { return n != 0; });
+  if (!whole || of.asked || batches < kMinBatches || overlap || ready.latency_by_batch.size() != 1 ||
       ready.latency_by_batch[0].empty() ||
       std::ranges::any_of(ready.latency_by_size, [](auto& l) { return !l.empty(); }))
     return {};

@@ -183,10 +183,16 @@ void Supervisor::announce_ready(std::uint32_t i, std::int64_t now) {
   w.ready_ns = now;
   w.why_down.clear();
   if (auto status = keep_words(ready, w.setup); !status) log_warning(status.error());
+  w.setup.overlap_permille = ready.overlap_permille;
   w.sandbox = ready.sandbox;
   w.device = ready.device;
   listener_.worker_ready(i, w.link.port(), ready);
-  if (w.restart.restarts() != 0) return;  // a frame can end a worker: what it says of its device is said once
+  if (w.restart.restarts() != 0) return;  // a frame can end a worker: what it says of its start is said once
+  for (std::size_t m = 0; m < std::min(ready.overlap_permille.size(), w.setup.modules.size()); ++m)
+    if (const std::uint32_t n = ready.overlap_permille[m]; n != 0)
+      log_info("partition '" + w.setup.partition + "': " + w.setup.modules[m].application + "/" +
+               w.setup.modules[m].name + ": batches overlap, by which " + std::to_string(100 * n / (1000 - n)) +
+               " % more come through");
   for (std::size_t m = 0; m < std::min(ready.device.modules.size(), w.setup.modules.size()); ++m)
     if (const std::string text = exec::text_of(ready.device.modules[m].graphs); !text.empty())
       log_info("partition '" + w.setup.partition + "': " + w.setup.modules[m].application + "/" +

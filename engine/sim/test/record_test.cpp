@@ -211,7 +211,8 @@ TEST(Record, BatchesThatBeganBesideAnother) {
   core::Policy policy;
   ASSERT_TRUE(papers::preset("leat", policy));
   policy.queue_ahead = 1;
-  const core::Topology topology = core::test::chain(1, 1, 1, kMs, 0, 500 * kMs);
+  core::Topology topology = core::test::chain(1, 1, 1, kMs, 0, 500 * kMs);
+  topology.routes[0].stages[0].overlap_permille = 300;
   Tape tape;
   record::RecordedCore core(topology, policy, {}, {.preset = "leat"});
   TimeNs now = 1;

@@ -85,7 +85,9 @@ bool can_be(const Ready& r) {
     return list.size() <= LEAT_MAX_TENSORS &&
            std::all_of(list.begin(), list.end(), [](const auto& name) { return name.size() <= kLongestTensorName; });
   };
-  return r.parts.size() <= kMaxModules && r.tensors.size() == r.parts.size() &&
+  const auto part_of_it = [](std::uint32_t permille) { return permille < 1000; };
+  return r.overlap_permille.size() <= kMaxModules && std::ranges::all_of(r.overlap_permille, part_of_it) &&
+         r.parts.size() <= kMaxModules && r.tensors.size() == r.parts.size() &&
          r.tensor_names.size() == r.parts.size() && r.recognised.size() <= kMaxModules &&
          std::all_of(r.tensor_names.begin(), r.tensor_names.end(), names) && r.device.modules.size() <= kMaxModules &&
          std::all_of(r.parts.begin(), r.parts.end(), parts) && std::all_of(r.tensors.begin(), r.tensors.end(), tensors);
@@ -158,6 +160,7 @@ std::vector<std::byte> encode(const Setup& s) {
                                             {"user", s.user},
                                             {"sandbox", s.sandbox},
                                             {"overlap", s.overlap},
+                                            {"overlap_permille", s.overlap_permille},
                                             {"device",
                                              {{"plugin", s.device.plugin},
                                               {"uuid", s.device.uuid},
@@ -193,6 +196,7 @@ std::vector<std::byte> encode(const Ready& r) {
   }
   return packet_of(ControlType::ready, Json{{"latency_by_batch", list},
                                             {"latency_by_size", by_size},
+                                            {"overlap_permille", r.overlap_permille},
                                             {"sandbox", r.sandbox},
                                             {"not_enclosed", r.not_enclosed},
                                             {"undisturbed_percent", r.undisturbed_percent},
@@ -280,6 +284,7 @@ Result<Setup> decode_setup(const std::vector<std::byte>& packet) {
     j.at("user").get_to(s.user);
     s.sandbox = sandbox_of(j.at("sandbox"));
     s.overlap = overlap_of(j.at("overlap"));
+    j.at("overlap_permille").get_to(s.overlap_permille);
     const Json& device = j.at("device");
     device.at("plugin").get_to(s.device.plugin);
     device.at("uuid").get_to(s.device.uuid);
@@ -335,6 +340,7 @@ Result<Ready> decode_ready(const std::vector<std::byte>& packet) {
     Ready r;
     for (const auto& l : j.at("latency_by_batch")) r.latency_by_batch.push_back(latencies(l));
     r.sandbox = sandbox_of(j.at("sandbox"));
+    j.at("overlap_permille").get_to(r.overlap_permille);
     r.not_enclosed = one_line(j.at("not_enclosed").get<std::string>());
     r.undisturbed_percent = std::min(j.at("undisturbed_percent").get<std::uint32_t>(), 100U);
     // The worker has opened models by now: what it measured becomes the plan only if it can be true.

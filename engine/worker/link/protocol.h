@@ -90,6 +90,7 @@ struct Setup {
   std::string user;               // becomes this user before it loads anything; empty: stays leatd's
   Sandbox sandbox = Sandbox::on;  // in force before Ready
   Overlap overlap = Overlap::measured;
+  std::vector<std::uint32_t> overlap_permille;  // Ready's, of an earlier start; empty: to be measured
   DeviceSetup device;
   std::vector<EdgeSetup> edges;      // their descriptors follow, one a message, in this order
   std::vector<ModuleSetup> modules;  // indexes are DispatchCell::module
@@ -99,6 +100,7 @@ struct Ready {
   std::vector<std::vector<planner::Latency>> latency_by_batch;  // [module][b-1]; empty unless calibrated
   std::vector<std::vector<planner::Latency>> latency_by_size;   // [module][class]: Calibration's; empty: one size
   std::uint32_t undisturbed_percent = 100;                      // of calibration; the least of its modules'
+  std::vector<std::uint32_t> overlap_permille;                  // [module]: core::StageSpec's; 0: none
   Sandbox sandbox = Sandbox::off;                               // in force
   std::string not_enclosed;                                     // why that is less than was asked for
   std::vector<std::vector<exec::PartSpec>> parts;               // [module]: what its answer about one item needs

@@ -79,8 +79,7 @@ bool QueueScheduler::try_consumer(ConsumerId id) noexcept {
   const QueueConsumer& s = consumer(id);
   const TaskQueue& l = queue(s.queue);
   if (l.tasks == 0) return false;
-  const Partition& p = view_.machine.partition(s.partition);
-  const TimeNs start = std::max(view_.now, p.held > 0 ? p.free_ns : view_.now);
+  const TimeNs start = view_.start_ns(s.partition);
   ModuleRules& m = modules_[l.module];
   ramp(fixed(l.module).application);
   const std::uint32_t target = variant_.one_request ? 1 : std::min(l.items, cap_of(id));

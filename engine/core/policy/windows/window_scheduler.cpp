@@ -299,8 +299,7 @@ bool WindowScheduler::next(PartitionId id) noexcept {
     if (turn == Turn::idle && view_.machine.partition(id).deferred_until_ns == 0) return try_canary(id);
     if (turn != Turn::not_shared) return turn == Turn::started;
   }
-  const Partition& p = view_.machine.partition(id);
-  const TimeNs start = std::max(view_.now, p.held > 0 ? p.free_ns : view_.now);
+  const TimeNs start = view_.start_ns(id);
   if (try_canary(id)) return true;
   // First of all queues, because a request goes with all its tasks, also those of a window already chosen.
   for (ConsumerId s : view_.queues.of_partition(id)) drop_hopeless(queue(consumer(s).queue), start);

@@ -115,6 +115,8 @@ std::vector<std::string> doubts_of(const Deployment& d, std::span<const worker::
 Status complete_plan(const Config& config, Deployment& d, std::span<const worker::Ready> ready) {
   const bool first = d.sizes.empty();
   d.doubts = doubts_of(d, ready);
+  d.overlap_permille.clear();
+  for (const worker::Ready& r : ready) d.overlap_permille.push_back(r.overlap_permille);
   if (!d.planned) d.plan.routes.clear();
   for (std::uint32_t a = 0; a < config.applications.size(); ++a) {
     const ApplicationConfig& app = config.applications[a];

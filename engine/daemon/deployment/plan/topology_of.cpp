@@ -19,6 +19,17 @@ void park(core::Topology& t, core::ModuleId m) {
                       .stages = {{.pool = {nowhere}, .latency = {.p50_ns = {1'000'000}, .p99_ns = {1'000'000}}}}});
 }
 
+// The partition where least of it overlaps speaks for its stage.
+std::uint32_t overlap_of(const Deployment& d, const planner::Route& route, std::size_t stage) {
+  std::uint32_t least = UINT32_MAX;
+  for (const std::uint32_t p : route.stages[stage].pool) {
+    const std::uint32_t of = session(d, p, route.application, route.module, blocks_of(route, stage));
+    const bool known = p < d.overlap_permille.size() && of < d.overlap_permille[p].size();
+    least = std::min(least, known ? d.overlap_permille[p][of] : 0);
+  }
+  return least == UINT32_MAX ? 0 : least;
+}
+
 }  // namespace
 
 std::uint32_t slots_for(std::size_t partitions) {
@@ -28,6 +39,9 @@ std::uint32_t slots_for(std::size_t partitions) {
 
 core::Topology topology_of(const Config& config, const Deployment& deployment, std::uint32_t slots) {
   core::Topology t = core::Topology::from(deployment.plan, deployment.applications);
+  for (std::size_t r = 0; r < deployment.plan.routes.size(); ++r)
+    for (std::size_t s = 0; s < t.routes[r].stages.size(); ++s)
+      t.routes[r].stages[s].overlap_permille = overlap_of(deployment, deployment.plan.routes[r], s);
   std::vector<core::PartitionSpec> partitions(slots);
   for (std::size_t p = 0; p < t.partitions.size(); ++p) partitions[deployment.slots[p]] = t.partitions[p];
   t.partitions = std::move(partitions);

@@ -1,0 +1,161 @@
+// What batches that overlap gain (engine/exec/module.h): a stand-in for a device, whose model takes its time asleep,
+// with work on the host for each batch, and the idle gaps between its runs; then real models on this host's cores, one
+// batch behind the other and overlapping, as workers measure it when they start.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/exec/host_stream.h"
+#include "engine/exec/module.h"
+#include "engine/worker/measuring/overlap_gain.h"
+#include "tools/base/cli/command.h"
+#include "tools/base/cli/json_output.h"
+#include "tools/base/json/json.h"
+
+namespace {
+
+using namespace leat;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kRounds = 5;
+
+constexpr cli::Option kOptions[] = {
+    cli::real_option("model-ms", "3", 0.1, 1000, "what the stand-in's model takes a batch", "MS"),
+    cli::real_option("host-ms", "1", 0, 1000, "what preparing and answering take a batch, before and behind it", "MS"),
+    cli::integer_option("batches", "300", 2, 1e6, "of the stand-in, each way"),
+    cli::integer_option("threads", "2", 1, 256, "of the models"),
+    cli::integer_option("repeats", "3", 1, 100, "of the models; the median is shown"),
+    {.name = "models",
+     .type = cli::Type::text,
+     .value = "FOLDER",
+     .help = "with the demo's detect.onnx and classify.onnx; none: the stand-in alone"},
+    cli::json_option(),
+};
+constexpr cli::Command kCommand = {.name = "overlap", .summary = "what batches that overlap gain", .options = kOptions};
+
+void work(double ms) {
+  const auto end = Clock::now() + std::chrono::duration<double, std::milli>(ms);
+  while (Clock::now() < end) {
+  }
+}
+
+// The part of the time in which the model does not run.
+struct Gaps {
+  double behind = 0, beside = 0;
+};
+
+Gaps gaps_of(exec::Module& module, exec::HostStream& stream, int batches, double host_ms) {
+  std::vector<std::uint8_t> pixels(64);
+  leat_result answer{};
+  exec::Item item;
+  item.frame.planes[0] = pixels.data();
+  item.frame.strides[0] = 8, item.frame.width = item.frame.height = 8;
+  item.frame.format = LEAT_FORMAT_gray8, item.frame.bytes = pixels.size();
+  item.result = &answer;
+  std::array<exec::ItemReport, 1> report;
+  const auto ms_since = [](Clock::time_point since) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - since).count();
+  };
+  const auto begin = [&](int i) {
+    work(host_ms / 2);
+    module.begin(static_cast<std::uint32_t>(i) % exec::kSets, stream, {&item, 1});
+  };
+  // What the model takes by itself: it sleeps a little longer than it should.
+  auto since = Clock::now();
+  for (int i = 0; i < batches; ++i) (void)module.run({&item, 1}, report);
+  const double runs_ms = ms_since(since);
+  const auto idle = [&](double took_ms) { return std::max(0.0, took_ms - runs_ms) / took_ms; };
+  Gaps out;
+  since = Clock::now();
+  for (int i = 0; i < batches; ++i) {
+    work(host_ms / 2);
+    (void)module.run({&item, 1}, report);
+    work(host_ms / 2);
+  }
+  out.behind = idle(ms_since(since));
+  since = Clock::now();
+  begin(0);
+  for (int i = 1; i <= batches; ++i) {
+    if (i < batches) begin(i);
+    (void)module.finish(static_cast<std::uint32_t>(i - 1) % exec::kSets, report);
+    work(host_ms / 2);
+  }
+  out.beside = idle(ms_since(since));
+  return out;
+}
+
+// Medians of rounds in turns.
+Gaps gaps_of_rounds(exec::Module& module, exec::HostStream& stream, int batches, double host_ms) {
+  std::vector<double> behind, beside;
+  for (int r = 0; r < kRounds; ++r) {
+    const Gaps gaps = gaps_of(module, stream, std::max(2, batches / kRounds), host_ms);
+    behind.push_back(gaps.behind);
+    beside.push_back(gaps.beside);
+  }
+  std::ranges::sort(behind);
+  std::ranges::sort(beside);
+  return {behind[kRounds / 2], beside[kRounds / 2]};
+}
+
+// Times as many batches, the median of some repeats; below 0: it failed.
+double gain_of(exec::Module& module, exec::HostStream& stream, std::uint32_t batch, bool crops, int repeats) {
+  std::vector<double> gains;
+  for (int r = 0; r < repeats; ++r) {
+    const auto gain = worker::measure_overlap(module, stream, batch, crops);
+    if (!gain.ok()) return std::fprintf(stderr, "overlap: %s\n", gain.error().c_str()), -1;
+    gains.push_back(static_cast<double>(gain->behind_ns) / static_cast<double>(gain->beside_ns));
+  }
+  std::ranges::sort(gains);
+  return gains[gains.size() / 2];
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
+  const double model_ms = args.real("model-ms"), host_ms = args.real("host-ms");
+  const auto model_ns = static_cast<std::int64_t>(model_ms * 1e6);
+  auto stand_in =
+      exec::Module::open({.name = "stand-in", .executor = "emulated", .emulated_ns = {model_ns}, .sets = exec::kSets});
+  if (!stand_in.ok()) return cli::fail("overlap", stand_in.error());
+  auto stream = exec::HostStream::open();  // behind the stand-in, which has made this thread's sleeps exact
+  if (!stream.ok()) return cli::fail("overlap", stream.error());
+  const Gaps gaps = gaps_of_rounds(**stand_in, **stream, static_cast<int>(args.integer("batches")), host_ms);
+  Json out = {{"gap_share", {{"behind", gaps.behind}, {"beside", gaps.beside}}}};
+  const std::string folder = args.text("models");
+  for (const bool crops : {false, true}) {
+    if (folder.empty()) break;
+    const std::string name = crops ? "classify" : "detect";
+    for (const std::uint32_t batch : {1u, 4u, 8u}) {
+      auto module =
+          exec::Module::open({.name = name,
+                              .model_path = folder + "/" + name + ".onnx",
+                              .preprocess = crops ? "stretch crop=0.1 mean=0.5 std=0.5" : "letterbox mean=0.5 std=0.5",
+                              .postprocess = crops ? "classes" : "boxes stride=8 score=0.2 iou=0.6",
+                              .batch_max = batch,
+                              .threads = static_cast<std::uint32_t>(args.integer("threads")),
+                              .sets = exec::kSets});
+      if (!module.ok()) return cli::fail("overlap", module.error());
+      const double gain = gain_of(**module, **stream, batch, crops, static_cast<int>(args.integer("repeats")));
+      if (gain < 0) return cli::kBadInput;
+      out["gain"][name][std::to_string(batch)] = gain;
+    }
+  }
+  const cli::JsonOutput json(args);
+  if (const int failed = json.write(out.dump(1)); failed != 0 || json.alone()) return failed;
+  std::printf(
+      "a model of %.1f ms with %.1f ms of work on the host: idle %.1f %% of the time behind one another, %.1f %% "
+      "overlapping\n",
+      model_ms, host_ms, 100 * gaps.behind, 100 * gaps.beside);
+  if (!out.contains("gain")) return 0;
+  for (const auto& [name, batches] : out["gain"].items())
+    for (const auto& [batch, gain] : batches.items())
+      std::printf("%s, batches of %s: %.2f times as many (1.00: not tried, its host's part is too small)\n",
+                  name.c_str(), batch.c_str(), gain.get<double>());
+  return 0;
+}
