@@ -40,7 +40,7 @@ void CropExchange::stop() {
 
 std::deque<Crop> CropExchange::take_crops() {
   const std::lock_guard lock(mutex_);
-  silence(crops_bell_);
+  if (!stopped_) silence(crops_bell_);  // who was told to stop must not wait any more
   return std::exchange(crops_, {});
 }
 

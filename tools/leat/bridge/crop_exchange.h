@@ -2,7 +2,6 @@
 // leatd (a detector's first question is answered whatever leatd does), so all that can wait is the link's.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <mutex>
@@ -41,7 +40,7 @@ class CropExchange {
   [[nodiscard]] int answers_bell() const { return answers_bell_.get(); }  // readable: answers may be there
   void stop();
   // ---- the link's thread ----
-  std::deque<Crop> take_crops();  // clears the crops' bell
+  std::deque<Crop> take_crops();  // clears the crops' bell, unless stopped
   void put(CropAnswer answer);
   [[nodiscard]] int crops_bell() const { return crops_bell_.get(); }
   [[nodiscard]] bool stopped() const;
