@@ -2,6 +2,8 @@
 
 #include <sys/eventfd.h>
 
+#include <utility>
+
 namespace leat::tools {
 namespace {
 
