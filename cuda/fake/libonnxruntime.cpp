@@ -62,7 +62,7 @@ struct Opened {
 std::mutex mutex;
 std::map<const void*, Options> sessions_options, provider_options;
 std::map<const void*, Opened> sessions;
-std::set<const void*> pinned_held;  // by allocators that were handed out
+std::set<const void*> pinned_held;  // the allocators that were handed out
 std::map<const void*, std::map<std::string, std::string>> run_options;
 
 Options& provider_of(const void* options) { return provider_options[options]; }
@@ -128,6 +128,7 @@ OrtStatus* ORT_API_CALL create_session_from(const OrtEnv* env, const void* bytes
   return opened(options, std::string(static_cast<const char*>(bytes), count),
                 real->CreateSessionFromArray(env, bytes, count, options, out), out);
 }
+
 // ---- a run ----
 
 void spend(std::uint32_t us) {
