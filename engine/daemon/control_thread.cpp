@@ -44,6 +44,7 @@ Status ControlThread::run() {
 std::int64_t ControlThread::timeout_ns() const {
   std::int64_t again = remeasure_ ? remeasure_->next_due() : INT64_MAX;
   if (change_) again = std::min(again, change_->next_due());
+  if (replanning_) again = std::min(again, replanning_->next_due());
   const std::int64_t due = std::min({workers_.supervisor->next_due(), clients_.sessions->next_due(),
                                      clients_.acceptor->next_due(), life_.deadline_ns, progress_.next_due(), again});
   return due == INT64_MAX ? -1 : std::max<std::int64_t>(0, due - shm::monotonic_ns());
@@ -58,6 +59,7 @@ void ControlThread::advance(std::int64_t now) {
   if (life_.phase == Phase::starting) progress_.look(*workers_.supervisor, now);
   if (life_.phase == Phase::serving && remeasure_) plan_again(remeasure_->advance(now));
   if (change_) change_->advance(now);
+  if (life_.phase == Phase::serving && replanning_) replanning_->advance(now);
   if (life_.reads_again && !(change_ && change_->busy())) {
     life_.reads_again = false;
     if (auto asked = ask_change({}); !asked.ok()) log_warning("SIGHUP: " + asked.error());
@@ -108,6 +110,7 @@ void ControlThread::on_signals() {
 
 void ControlThread::on_child() {
   workers_.supervisor->on_child(shm::monotonic_ns());
+  if (replanning_) replanning_->on_child(shm::monotonic_ns());
   if (life_.phase != Phase::stopping && life_.phase != Phase::done)
     for (const MpsKeepers::Replaced& r : workers_.keepers.replace_ended())
       workers_.supervisor->replace_environment(r.uuid, r.environment, shm::monotonic_ns());
@@ -196,7 +199,8 @@ std::string ControlThread::status_json() const {
   static constexpr const char* kPhases[] = {"starting", "serving", "draining", "stopping", "done"};
   return status_report({config_, deployment_, *workers_.supervisor, *metrics_, now_.recognised, now_.tensors,
                         kPhases[static_cast<std::size_t>(life_.phase)], clients_.sessions->clients(),
-                        (shm::monotonic_ns() - life_.started_ns) / 1'000'000, change_ ? change_->status() : Json()});
+                        (shm::monotonic_ns() - life_.started_ns) / 1'000'000, change_ ? change_->status() : Json(),
+                        replanning_ ? replanning_->status() : Json()});
 }
 
 }  // namespace leat::daemon

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/daemon/changes/live_change.h"
+#include "engine/daemon/changes/replanning.h"
 #include "engine/daemon/clients/acceptor.h"
 #include "engine/daemon/clients/client_sessions.h"
 #include "engine/daemon/clients/jobs/pool_builder.h"
@@ -134,8 +135,9 @@ class ControlThread final : private Supervisor::Listener {
   Workers workers_;
   SchedulerThread scheduler_;
   Clients clients_;
-  std::optional<Remeasure> remeasure_;  // while serving, but for the time of a change
-  std::unique_ptr<LiveChange> change_;  // while serving
+  std::optional<Remeasure> remeasure_;    // while serving, but for the time of a change
+  std::unique_ptr<LiveChange> change_;    // while serving
+  std::optional<Replanning> replanning_;  // likewise
   Lifecycle life_;
   StartProgress progress_;
   ServiceManager service_;

@@ -13,6 +13,7 @@
 #include "engine/daemon/deployment/capacity/objective.h"
 #include "engine/daemon/deployment/loop_options.h"
 #include "engine/daemon/workers/self_guard.h"
+#include "planner/child/solver_process.h"
 #include "shm/src/rings/clock.h"
 #include "shm/src/segments/available_memory.h"
 #include "tools/base/cores/core_count.h"
@@ -209,6 +210,9 @@ Status ControlThread::begin_changes() {
                               [this] { remeasure_.reset(); },
                               [this] { remeasure_.emplace(deployment_, *metrics_, *workers_.supervisor, now_.ready); }},
       std::move(*builder));
+  replanning_.emplace(Replanning::Environment{now_, *metrics_, *change_, planner::solver_path(),
+                                              [this](ChangeRequest request) { return ask_change(std::move(request)); }},
+                      shm::monotonic_ns());
   return loop_->watch(change_->fd(), kChangesToken);
 }
 

@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <utility>
 
 #include "engine/daemon/deployment/plan/auto_plan.h"
+#include "engine/daemon/deployment/plan/memory.h"
 #include "engine/daemon/log.h"
 #include "engine/daemon/service_manager.h"
 #include "engine/daemon/workers/gpu_tool.h"
@@ -15,11 +17,19 @@
 namespace leat::daemon {
 namespace {
 
-// A plan is a gain, never a condition: whatever becomes of the solver, leatd starts.
-Deployment ask_planner(const Config& config, std::span<const std::uint32_t> cores, Deployment deployment) {
+constexpr std::chrono::milliseconds kNeededLimit{60'000};  // where there is no doing without a plan
+
+// A plan is a gain: whatever becomes of the solver, leatd starts. Only where memory does not hold all models is it a
+// condition.
+Result<Deployment> ask_planner(const Config& config, std::span<const std::uint32_t> cores, Deployment deployment) {
   log_info("plan = \"auto\": asking leat-plan");
-  const auto plan = auto_plan(config, deployment, planner::solver_path());
+  const bool needed = !check_memory(config, deployment);
+  const auto plan = auto_plan(config, deployment, planner::solver_path(), needed ? kNeededLimit : kSolverLimit);
   auto planned = plan.ok() ? deploy(config, cores, &*plan) : Result<Deployment>(Error{plan.error()});
+  if (!planned.ok() && needed)
+    return Error{config.file +
+                 ": plan = \"auto\": memory does not hold all models on every partition, and there is no " +
+                 "plan: " + planned.error()};
   if (!planned.ok()) {
     log_warning("plan = \"auto\": no plan, every partition runs every module: " + planned.error());
     return deployment;
@@ -40,7 +50,9 @@ Result<Deployment> find_deployment(Config& config, Purpose purpose, std::span<co
   auto deployment = deploy(config, *cores);
   if (!deployment.ok()) return deployment;
   if (purpose == Purpose::serving) *deployment = with_device_pairs(config, *cores, std::move(*deployment));
-  if (config.plan_auto) *deployment = ask_planner(config, *cores, std::move(*deployment));
+  if (config.plan_auto) deployment = ask_planner(config, *cores, std::move(*deployment));
+  if (!deployment.ok()) return deployment;
+  if (auto status = check_memory(config, *deployment); !status) return Error{status.error()};
   if (auto status = pin_models(deployment->setups, pinned); !status) return Error{status.error()};
   return deployment;
 }

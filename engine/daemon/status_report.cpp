@@ -266,7 +266,8 @@ std::string status_report(const StatusFacts& f) {
       {"applications", applications_of(f)},
       {"edges", edges_of(f)},
       {"warnings", unschedulable(f.deployment)},
-      {"change", f.change}};
+      {"change", f.change},
+      {"replan", f.replan}};
   return out.dump();
 }
 

@@ -41,6 +41,7 @@ struct StatusFacts {
   std::uint32_t clients = 0;
   std::int64_t uptime_ms = 0;
   Json change;  // LiveChange::status()
+  Json replan;  // Replanning::status()
 };
 
 std::string status_report(const StatusFacts& facts);

@@ -27,6 +27,7 @@ class Builder {
 
   Result<PlanOutcome> build() {
     if (const std::string wrong = prepare(); !wrong.empty()) return Error{wrong};
+    if (request_.from) return improve();
     const bool met = meet_slos();
     if (!unplannable_.empty()) return Error{unplannable_};
     if (!met) return std::move(out_);
@@ -253,18 +254,36 @@ class Builder {
     return c.apart.empty() ? c.rows.front().place : c.apart.front().place;
   }
 
+  Result<PlanOutcome> improve() {
+    const Resources on{request_.applications, weights(), own_profiles(), host_, types_};
+    auto plan = improve_sharing(on, *request_.from, request_.per_load);
+    if (!plan.ok()) return Error{plan.error()};
+    const double z = plan->certificate.objective;
+    take(std::move(*plan), z);
+    out_.feasible = true;  // as much as there is; the rates may be more
+    return std::move(out_);
+  }
+
+  std::vector<double> weights() const {
+    std::vector<double> out;
+    for (const Application& a : request_.applications) out.push_back(rates_given_ ? a.rate_rps : a.weight);
+    return out;
+  }
+  // [application][module]
+  std::vector<std::vector<const Profile*>> own_profiles() const {
+    std::vector<std::vector<const Profile*>> out;
+    std::size_t d = 0;
+    for (const Application& a : request_.applications) {
+      out.emplace_back();
+      for (std::size_t m = 0; m < a.modules.size(); ++m) out.back().push_back(out_.problem.dnns[d++].profile);
+    }
+    return out;
+  }
+
   // Where the modules in turns on all partitions carry more than each on its own, that is the plan.
   void share() {
-    std::vector<double> weights;
-    std::vector<std::vector<const Profile*>> profiles;
-    for (std::size_t a = 0, d = 0; a < request_.applications.size(); ++a) {
-      weights.push_back(rates_given_ ? request_.applications[a].rate_rps : request_.applications[a].weight);
-      profiles.emplace_back();
-      for (std::size_t m = 0; m < request_.applications[a].modules.size(); ++m, ++d)
-        profiles[a].push_back(out_.problem.dnns[d].profile);
-    }
-    Sharing sharing = consider_sharing(request_.applications, weights, profiles, host_, types_,
-                                       out_.solution.feasible ? &out_.file.plan : nullptr);
+    const Resources on{request_.applications, weights(), own_profiles(), host_, types_};
+    Sharing sharing = consider_sharing(on, out_.solution.feasible ? &out_.file.plan : nullptr);
     out_.shared_rate = sharing.shared_rate;
     out_.dedicated_rate = sharing.dedicated_rate;
     const auto other = [&](Plan plan, double z) {

@@ -3,6 +3,7 @@
 // Pure and deterministic; any thread.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,10 @@ struct PlanRequest {
   MilpSolver milp;
   // Kept by the search where they are limits of memory; anything else needs `milp`, whose plan is then the plan.
   PlanConstraints constraints;
+  // Not from nothing: the sets of models that this plan holds, changed where each one to be loaded gains `per_load` of
+  // what is carried (planner/shared/residency.h). Its applications and partitions are the request's, by their names.
+  std::optional<PlanFile> from;
+  double per_load = 0.03;
 };
 
 // What stands in the way of an SLO, or of the rates.

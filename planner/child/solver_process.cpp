@@ -34,7 +34,9 @@ void judge(const subprocess::Run& child, std::chrono::milliseconds limit, Solver
 
 }  // namespace
 
-std::string solver_path() { return subprocess::near_this_program("leat-plan", {"", "../planner", "../../planner"}); }
+std::string solver_path() {
+  return subprocess::named_or_near("LEAT_PLAN", "leat-plan", {"", "../planner", "../../planner"});
+}
 
 std::string gpu_tool_path() {
   return subprocess::named_or_near("LEAT_GPU", "leat-gpu", {"", "../cuda/partitions", "../../cuda/partitions"});

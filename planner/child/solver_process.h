@@ -27,7 +27,8 @@ struct SolverRun {
 // standard input is empty. No signal handler and no other child of the caller is touched.
 SolverRun run_solver(const std::vector<std::string>& command, std::chrono::milliseconds limit);
 
-// leat-plan: beside the running program, where a build puts it, or its bare name, to be looked up in PATH.
+// leat-plan: $LEAT_PLAN, else beside the running program, where a build puts it, or its bare name, to be looked up in
+// PATH.
 std::string solver_path();
 // leat-gpu: $LEAT_GPU, else as above.
 std::string gpu_tool_path();

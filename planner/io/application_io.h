@@ -20,8 +20,8 @@ namespace leat::planner {
 inline constexpr std::string_view kApplicationKeys[] = {"name",  "slo_ms", "rate_rps", "weight",
                                                         "share", "module", "stream"};
 inline constexpr std::string_view kModuleKeys[] = {
-    "name",        "model", "after",   "items_per_request", "fan_out_cap", "executor",    "as",     "preprocess",
-    "postprocess", "batch", "profile", "latency_ms",        "labels",      "labels_file", "options"};
+    "name",        "model", "after",   "items_per_request", "fan_out_cap", "executor",    "as",      "preprocess",
+    "postprocess", "batch", "profile", "latency_ms",        "labels",      "labels_file", "options", "memory_mib"};
 
 // `.toml` names TOML, everything else JSON. A module's model is a profile's name, or an ONNX file, whose profile has
 // its name without the ending. Modules may stand in any order and name their predecessors; they come back in

@@ -35,8 +35,42 @@ class ModelSets {
       value = here;
     }
     Residency out = flows(p_, std::move(found));
-    out.bound = z_of(everything(), p_.weight);
+    out.bound = bound();
     return out;
+  }
+
+  double bound() const { return z_of(everything(), p_.weight); }
+
+  Sets improved(const Sets& held, double per_load) const {
+    Sets sets = held;
+    const double dear = per_load * z_of(held, p_.weight);
+    const auto value = [&](const Sets& tried) {
+      const double z = std::min(z_of(tried, p_.weight), kAmple);
+      return Value{z - dear * static_cast<double>(loads(held, tried)), slack(tried)};
+    };
+    Value now = value(sets);
+    for (int round = 0; round < kMaxRounds; ++round) {
+      Sets best;
+      std::set<std::pair<std::uint32_t, std::vector<bool>>> seen;
+      for (std::size_t p = 0; p < partitions_; ++p) {
+        if (!can_go_out(held, sets, p) || !seen.insert({p_.kind[p], sets[p]}).second) continue;
+        for (std::size_t m = 0; m < modules_; ++m) {
+          if (sets[p][m] || !fits_alone(p, m)) continue;
+          for (std::size_t out = 0; out <= modules_; ++out) {
+            if (out < modules_ && (!sets[p][out] || !held_elsewhere(sets, p, out))) continue;
+            Sets tried = sets;
+            if (!exchange(tried, p, out, m)) continue;
+            const Value here = value(tried);
+            if (!here.above(now)) continue;
+            best = std::move(tried);
+            now = here;
+          }
+        }
+      }
+      if (best.empty()) break;
+      sets = std::move(best);
+    }
+    return sets;
   }
 
   // Columns: z, then one for each module that a partition holds and runs.
@@ -168,6 +202,20 @@ class ModelSets {
     return false;
   }
 
+  // What it holds now others do too, who serve while it changes.
+  bool can_go_out(const Sets& held, const Sets& sets, std::size_t p) const {
+    for (std::size_t m = 0; m < modules_; ++m)
+      if (held[p][m] && !held_elsewhere(sets, p, m)) return false;
+    return true;
+  }
+
+  static std::size_t loads(const Sets& held, const Sets& sets) {
+    std::size_t n = 0;
+    for (std::size_t p = 0; p < sets.size(); ++p)
+      for (std::size_t m = 0; m < sets[p].size(); ++m) n += sets[p][m] && !held[p][m] ? 1 : 0;
+    return n;
+  }
+
   // Puts m into p in the place of `out` (modules_: of none). False: there is no room.
   bool exchange(Sets& sets, std::size_t p, std::size_t out, std::size_t m) const {
     if (out < modules_) sets[p][out] = false;
@@ -246,6 +294,14 @@ Residency flows(const ResidencyProblem& problem, std::vector<std::vector<bool>> 
   }
   out.holds = std::move(holds);
   out.feasible = out.z > 0;
+  return out;
+}
+
+Residency improve_residency(const ResidencyProblem& problem, const std::vector<std::vector<bool>>& held,
+                            double per_load) {
+  const ModelSets search(problem);
+  Residency out = flows(problem, search.improved(held, per_load));
+  out.bound = search.bound();
   return out;
 }
 

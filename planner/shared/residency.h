@@ -31,6 +31,12 @@ struct Residency {
 
 Residency choose_residency(const ResidencyProblem& problem);
 
+// From sets that are in force to better ones: the exchange of one model of one partition that gains most z, again and
+// again. Each model that has to be loaded must gain `per_load` of the z that there was; a partition that alone holds a
+// model stays as it is, since it is out while it changes.
+Residency improve_residency(const ResidencyProblem& problem, const std::vector<std::vector<bool>>& held,
+                            double per_load);
+
 // Rates and z for given sets.
 Residency flows(const ResidencyProblem& problem, std::vector<std::vector<bool>> holds);
 

@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <random>
 
 #include "planner/build/build_plan.h"
 #include "planner/build/plan_checker.h"
+#include "planner/shared/in_place.h"
+#include "planner/shared/replan_rule.h"
 
 namespace leat::planner {
 namespace {
@@ -76,6 +79,77 @@ TEST(Residency, NearEnumerationAndNeverOverMemory) {
 TEST(Residency, AModuleThatFitsNowhereHasNoSets) {
   ResidencyProblem p{{100, 100}, {0, 0}, {50, 200}, {0, 1}, {1, 1}, {{.01, .01}, {.01, .01}}};
   EXPECT_FALSE(choose_residency(p).feasible);
+}
+
+ResidencyProblem alike(std::size_t partitions, std::size_t modules, double room) {
+  ResidencyProblem p;
+  p.memory_bytes.assign(partitions, room);
+  p.kind.assign(partitions, 0);
+  p.module_bytes.assign(modules, 1);
+  for (std::uint32_t m = 0; m < modules; ++m) p.application.push_back(m);
+  p.cost_s.assign(partitions, std::vector<double>(modules, .01));
+  return p;
+}
+
+TEST(Residency, SetsInForceFollowTheLoadByFewLoads) {
+  ResidencyProblem p = alike(4, 4, 2);
+  set_weights(p, {100, 100, 100, 100}, {1, 1, 1, 1});
+  const Residency even = choose_residency(p);
+  EXPECT_FALSE(looks_for_better(carried(p, even.holds) * 2, 1));
+  set_weights(p, {250, 10, 10, 10}, {1, 1, 1, 1});
+  const double before = carried(p, even.holds);
+  EXPECT_TRUE(looks_for_better(before, 1));
+  const Residency better = improve_residency(p, even.holds, .03);
+  EXPECT_TRUE(fit(p, better.holds));
+  EXPECT_TRUE(worth_a_change(before, .9 * better.z)) << before << " " << better.z;
+  const InPlaceWaves order = in_place_waves(even.holds, better.holds, 1);
+  EXPECT_TRUE(order.bare.empty());
+  EXPECT_FALSE(order.waves.empty());
+  EXPECT_EQ(improve_residency(p, better.holds, .03).holds, better.holds);
+}
+
+TEST(Residency, OneThatIsHeldOnceKeepsItsPartition) {
+  ResidencyProblem p = alike(2, 3, 2);
+  set_weights(p, {100, 1, 1}, {1, 1, 1});
+  const std::vector<std::vector<bool>> held = {{true, true, false}, {true, false, true}};
+  EXPECT_EQ(improve_residency(p, held, .03).holds, held);
+  EXPECT_EQ(in_place_waves(held, {{true, false, true}, {true, true, false}}, 1).bare, (std::vector<std::uint32_t>{1}));
+}
+
+TEST(Residency, WherePartitionsHaveRoomForAllNothingBinds) {
+  EXPECT_FALSE(memory_binds(alike(4, 4, 4)));
+  EXPECT_FALSE(memory_binds(alike(4, 4, 0)));
+  EXPECT_TRUE(memory_binds(alike(4, 4, 3)));
+}
+
+// Half of those that hold a model serve it at any moment, and in the end all are done.
+TEST(Residency, WavesKeepHalfOfEveryModelsPartitions) {
+  std::size_t done = 0;
+  for (std::uint32_t seed = 1; seed <= 200; ++seed) {
+    std::mt19937 random(seed);
+    std::vector<std::vector<bool>> before(8, std::vector<bool>(5)), after = before;
+    for (auto* sets : {&before, &after})
+      for (auto& holds : *sets)
+        for (int k = 0; k < 2; ++k) holds[random() % 5] = true;
+    auto now = before;
+    const InPlaceWaves order = in_place_waves(before, after, 2);
+    for (const auto& wave : order.waves) {
+      EXPECT_LE(wave.size(), 2u);
+      for (std::size_t m = 0; m < 5; ++m) {
+        std::size_t all = 0, left = 0;
+        for (std::uint32_t p = 0; p < 8; ++p) {
+          all += now[p][m] ? 1 : 0;
+          left += now[p][m] && std::find(wave.begin(), wave.end(), p) == wave.end() ? 1 : 0;
+        }
+        EXPECT_GE(2 * left, all) << "seed " << seed;
+        EXPECT_TRUE(all == 0 || left > 0) << "seed " << seed;
+      }
+      for (const std::uint32_t p : wave) now[p] = after[p];
+    }
+    EXPECT_EQ(order.bare.empty(), now == after) << "seed " << seed;
+    done += order.bare.empty() ? 1 : 0;
+  }
+  EXPECT_GE(done, 100u);
 }
 
 Profile model_of(const std::string& name, double ms, std::int64_t mib, const std::vector<std::string>& classes) {

@@ -19,17 +19,26 @@ namespace {
 
 class Sharer {
  public:
-  Sharer(const std::vector<Application>& applications, const std::vector<double>& weights,
-         const std::vector<std::vector<const Profile*>>& profiles, const Host& host, const HostTypes& types)
-      : applications_(applications), profiles_(profiles), host_(host), types_(types) {
-    for (const auto& members : types.members) problem_.count.push_back(static_cast<double>(members.size()));
-    for (std::size_t a = 0; a < applications.size(); ++a) {
+  explicit Sharer(const Resources& on)
+      : applications_(on.applications), profiles_(on.profiles), host_(on.host), types_(on.types) {
+    for (const auto& members : types_.members) problem_.count.push_back(static_cast<double>(members.size()));
+    for (std::size_t a = 0; a < applications_.size(); ++a) {
       SharedApplication& app = problem_.applications.emplace_back();
-      app.slo_us = static_cast<double>(applications[a].slo_ns) / 1000;
-      app.weight = weights[a];
-      for (std::size_t m = 0; m < applications[a].modules.size(); ++m)
-        app.modules.push_back(module(applications[a].modules[m], *profiles[a][m]));
+      app.slo_us = static_cast<double>(applications_[a].slo_ns) / 1000;
+      app.weight = on.weights[a];
+      for (std::size_t m = 0; m < applications_[a].modules.size(); ++m)
+        app.modules.push_back(module(applications_[a].modules[m], *profiles_[a][m]));
     }
+  }
+
+  Result<Plan> improve(const PlanFile& from, double per_load) const {
+    const std::vector<Way> ways = runnable();
+    const ResidencyProblem problem = residency_problem(ways);
+    const auto held = held_by(from, problem.weight.size());
+    if (!held.ok()) return Error{held.error()};
+    const Residency better = improve_residency(problem, *held, per_load);
+    if (!better.feasible) return Error{"the plan to begin from leaves a module without a partition that runs it"};
+    return resident_plan(problem, better, ways, promised_by(resident_ways(problem, better, ways, better.z)));
   }
 
   Sharing choose(const Plan* dedicated) {
@@ -233,6 +242,13 @@ class Sharer {
     const Residency chosen = choose_residency(problem);
     if (!chosen.feasible) return;
     const double kept = promised_by(resident_ways(problem, chosen, ways, chosen.z));
+    Plan plan = resident_plan(problem, chosen, ways, kept);
+    out.shared_rate = kept;
+    (kept > 0 ? out.plan : out.unplanned) = std::move(plan);
+  }
+
+  Plan resident_plan(const ResidencyProblem& problem, const Residency& chosen, const std::vector<Way>& ways,
+                     double kept) const {
     const double z = kept > 0 ? std::min(kept, chosen.z) : chosen.z;
     Plan plan = routes_of_ways(resident_ways(problem, chosen, ways, z));
     plan.certificate = {.objective = z,
@@ -241,8 +257,39 @@ class Sharer {
                         .binding = "memory: no partition holds all models",
                         .method = "sets of models, exchanged one by one; the modules of a partition share it in time",
                         .seconds = 0};
-    out.shared_rate = kept;
-    (kept > 0 ? out.plan : out.unplanned) = std::move(plan);
+    return plan;
+  }
+
+  // [partition as in the problem][module]
+  Result<std::vector<std::vector<bool>>> held_by(const PlanFile& from, std::size_t modules) const {
+    std::vector<std::vector<bool>> held;
+    std::map<std::string, std::size_t> place;
+    for (const auto& members : types_.members)
+      for (const std::uint32_t member : members) {
+        place.emplace(host_.partitions[member].partition.name, held.size());
+        held.emplace_back(modules);
+      }
+    for (const Route& route : from.plan.routes) {
+      const Application& theirs = from.applications[route.application];
+      std::uint32_t a = 0, m = 0;
+      while (a < applications_.size() && applications_[a].name != theirs.name) ++a;
+      if (a < applications_.size())
+        while (m < applications_[a].modules.size() &&
+               applications_[a].modules[m].name != theirs.modules[route.module].name)
+          ++m;
+      if (a == applications_.size() || m == applications_[a].modules.size())
+        return Error{"the plan to begin from has a module '" + theirs.name + "/" + theirs.modules[route.module].name +
+                     "', which the applications have not"};
+      for (const Stage& stage : route.stages)
+        for (const std::uint32_t p : stage.pool) {
+          const auto at = place.find(from.plan.partitions[p].name);
+          if (at == place.end())
+            return Error{"the plan to begin from has a partition '" + from.plan.partitions[p].name +
+                         "', which the host has not"};
+          held[at->second][number({a, m, 0, 1, 0})] = true;
+        }
+    }
+    return held;
   }
 
   // Every module on every class where all paths are in time, the quickest class first, in the largest such batches.
@@ -416,7 +463,7 @@ class Sharer {
   }
 
   const std::vector<Application>& applications_;
-  const std::vector<std::vector<const Profile*>>& profiles_;
+  const std::vector<std::vector<const Profile*>>& profiles_;  // [application][module]
   const Host& host_;
   const HostTypes& types_;
   SharedProblem problem_;
@@ -424,10 +471,10 @@ class Sharer {
 
 }  // namespace
 
-Sharing consider_sharing(const std::vector<Application>& applications, const std::vector<double>& weights,
-                         const std::vector<std::vector<const Profile*>>& profiles, const Host& host,
-                         const HostTypes& types, const Plan* dedicated) {
-  return Sharer(applications, weights, profiles, host, types).choose(dedicated);
+Sharing consider_sharing(const Resources& on, const Plan* dedicated) { return Sharer(on).choose(dedicated); }
+
+Result<Plan> improve_sharing(const Resources& on, const PlanFile& from, double per_load) {
+  return Sharer(on).improve(from, per_load);
 }
 
 }  // namespace leat::planner

@@ -21,10 +21,19 @@ struct Sharing {
   double dedicated_rate = 0;  // of `dedicated`, by the same model; 0: it can promise nothing
 };
 
-// `weights`: of the applications in z. profiles[a][m] belongs to the application's module. dedicated: null, or the plan
-// made by giving partitions to block ranges, which promises the z of its certificate by its own rules.
-Sharing consider_sharing(const std::vector<Application>& applications, const std::vector<double>& weights,
-                         const std::vector<std::vector<const Profile*>>& profiles, const Host& host,
-                         const HostTypes& types, const Plan* dedicated);
+struct Resources {
+  const std::vector<Application>& applications;
+  std::vector<double> weights;                        // of the applications in z
+  std::vector<std::vector<const Profile*>> profiles;  // [application][module]
+  const Host& host;
+  const HostTypes& types;
+};
+
+// dedicated: null, or the plan made by giving partitions to block ranges, which promises the z of its certificate by
+// its own rules.
+Sharing consider_sharing(const Resources& on, const Plan* dedicated);
+
+// The sets of models that a plan holds, made better (residency.h). Error: it is of other applications or partitions.
+Result<Plan> improve_sharing(const Resources& on, const PlanFile& from, double per_load);
 
 }  // namespace leat::planner

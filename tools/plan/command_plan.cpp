@@ -179,6 +179,11 @@ int run(const cli::Arguments& args) {
     if (!constraints) return cli::fail("leat-plan", constraints.error());
     request.constraints = std::move(*constraints);
   }
+  if (args.given("from")) {
+    auto from = read_plan(args.text("from"));
+    if (!from) return cli::fail("leat-plan", from.error());
+    request.from = std::move(*from);
+  }
   if (args.text("solver") == "glpk") {
     const std::chrono::milliseconds limit(std::llround(args.real("limit") * 1000));
     request.milp = [limit](const PooledProblem& problem, const MilpRules& rules, std::span<const MilpRow> rows) {
@@ -190,7 +195,7 @@ int run(const cli::Arguments& args) {
   auto outcome = build_plan(request);
   if (!outcome) return waiting.reset(), cli::fail("leat-plan", outcome.error());
   Trial trial;
-  if (request.rules == Rules::leat && request.goal == Goal::throughput) {
+  if (request.rules == Rules::leat && request.goal == Goal::throughput && !request.from) {
     waiting.emplace("trying the plan in the simulator");
     trial = try_plan(request, *outcome, static_cast<std::uint64_t>(args.integer("try")));
   }

@@ -53,6 +53,12 @@ inline constexpr cli::Option kPlanOptions[] = {
      .help =
          "linear constraints of your own, TOML or JSON (docs/guide/planning.md, \"Constraints of your own\"); all but "
          "limits of memory need --solver glpk; partitions are then not shared in time"},
+    {.name = "from",
+     .type = cli::Type::path,
+     .value = "PLAN",
+     .help =
+         "not from nothing: the sets of models that this plan's partitions hold, changed only where each model that "
+         "has to be loaded gains 3 % of what is carried; it is not tried in the simulator"},
     cli::integer_option(
         "try", "8000", 0, 1e7,
         "with leat's rules and throughput: requests of each simulation in which a plan is tried before it is "

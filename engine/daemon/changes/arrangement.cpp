@@ -29,6 +29,8 @@ void add_module(std::string& to, const planner::Module& m) {
   for (const auto before : m.after) add(to, std::to_string(before));
 }
 
+}  // namespace
+
 bool same_worker(worker::Setup a, worker::Setup b) {
   for (worker::Setup* s : {&a, &b}) {
     s->calibrate = s->alone_only = false;
@@ -38,8 +40,6 @@ bool same_worker(worker::Setup a, worker::Setup b) {
   }
   return worker::encode(a) == worker::encode(b);
 }
-
-}  // namespace
 
 std::vector<std::string> identities(const Config& config, const Deployment& d) {
   std::vector<std::string> out(config.applications.size());

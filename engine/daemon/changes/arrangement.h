@@ -21,6 +21,9 @@ namespace leat::daemon {
 // What is served and how it answers: [application], empty of a retired one.
 [[nodiscard]] std::vector<std::string> identities(const Config& config, const Deployment& deployment);
 
+// They open the same, with the same means.
+[[nodiscard]] bool same_worker(worker::Setup a, worker::Setup b);
+
 struct Arrangement {
   Config config;  // its applications by their numbers, retired ones among them
   struct Heir {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/daemon/changes/in_place.h"
 #include "engine/daemon/deployment/capacity/objective.h"
 #include "engine/daemon/deployment/loop_options.h"
 #include "engine/daemon/log.h"
@@ -17,6 +18,8 @@ namespace {
 constexpr std::int64_t kLookNs = 50'000'000;      // at a trial
 constexpr std::int64_t kEmptyNs = 3'000'000'000;  // beyond the objective: then what is left of it fails
 constexpr const char* kAsBefore = "; what was served is served as before";
+constexpr const char* kAsInSteps = "; what was out comes back as it was, what has changed stays";
+constexpr int kMaxBacks = 5;
 
 bool same_layout(const ResultLayout& a, const ResultLayout& b) {
   return a.result_bytes == b.result_bytes &&
@@ -40,7 +43,8 @@ std::vector<std::string> differences(const Config& running, const Target& target
     out.push_back("application '" + running.applications[a].application.name +
                   (heir ? "' gets another version" : "' goes"));
   }
-  if (target.waves.empty()) out.emplace_back("all workers stay");
+  out.insert(out.end(), target.moves.begin(), target.moves.end());
+  if (target.waves.empty() && target.in_place.empty()) out.emplace_back("all workers stay");
   return out;
 }
 
@@ -55,14 +59,27 @@ Result<std::uint64_t> LiveChange::ask(ChangeRequest request) {
   if (busy()) return Error{"leatd is still busy with: " + text_of(request_) + "; ask again when that is done"};
   request_ = request;
   line_.clear();
-  failed_ = dry_ = false;
+  failed_ = dry_ = changed_ = in_place_ = false;
   said_.clear();
   waves_.clear();
+  steps_ = 0;
+  backs_ = 0;
+  first_.reset();
   step_ = Step::reading;
   log_info(text_of(request_) + ": reading");
   builder_->begin({env_.now.config, env_.now.deployment, env_.now.ready, env_.slots}, env_.now.additions,
                   std::move(request));
-  return ++number_;
+  ++number_;
+  tell_progress();
+  return number_;
+}
+
+// The next step of a change that has several.
+void LiveChange::read_next(bool back) {
+  step_ = Step::reading;
+  tell_progress();
+  builder_->begin({env_.now.config, env_.now.deployment, env_.now.ready, env_.slots, first_->deployment, back},
+                  back ? first_->additions : env_.now.additions, request_);
 }
 
 void LiveChange::on_target(std::int64_t now) {
@@ -70,11 +87,16 @@ void LiveChange::on_target(std::int64_t now) {
   if (!made || step_ != Step::reading) return;
   if (!made->ok()) return fail(made->error(), now);
   target_ = std::move(**made);
-  for (const auto& wave : target_->waves) {
-    waves_.emplace_back();
-    for (const std::uint32_t p : wave) waves_.back().push_back(target_->deployment.partitions[p].partition.name);
+  if (!first_) {
+    in_place_ = !target_->in_place.empty();
+    waves_ = target_->in_place;
+    for (const auto& wave : target_->waves) {
+      if (in_place_) break;
+      waves_.emplace_back();
+      for (const std::uint32_t p : wave) waves_.back().push_back(target_->deployment.partitions[p].partition.name);
+    }
+    said_ = differences(env_.now.config, *target_);
   }
-  said_ = differences(env_.now.config, *target_);
   if (request_.dry_run) {
     dry_ = true;
     return finish();
@@ -90,6 +112,8 @@ void LiveChange::on_target(std::int64_t now) {
   }
   for (const auto& wave : target_->waves)
     for (const std::uint32_t p : wave) workers_.push_back({.partition = p, .slot = target_->deployment.slots[p]});
+  if (!first_) first_ = {env_.now.config, std::make_shared<const Deployment>(env_.now.deployment), env_.now.additions};
+  if (backs_ > 0) target_->config = first_->config;
   step_ = Step::starting;
   wave_ = 0;
   begin_records(target_->config, target_->deployment, env_.metrics);
@@ -100,8 +124,10 @@ void LiveChange::on_target(std::int64_t now) {
 
 void LiveChange::start_wave(std::int64_t now) {
   if (wave_ == target_->waves.size()) return take_over(now);
-  log_info(text_of(request_) + ": starting workers beside the old ones, wave " + std::to_string(wave_ + 1) + " of " +
-           std::to_string(target_->waves.size()));
+  tell_progress();
+  if (!in_place_)
+    log_info(text_of(request_) + ": starting workers beside the old ones, wave " + std::to_string(wave_ + 1) + " of " +
+             std::to_string(target_->waves.size()));
   for (const std::uint32_t p : target_->waves[wave_]) {
     NewWorker& w = *of_slot(target_->deployment.slots[p]);
     worker::Setup setup = target_->deployment.setups[p];
@@ -267,7 +293,9 @@ void LiveChange::take_over(std::int64_t now) {
   retiring_ = target_->retiring;
   back_ = false;
   publish();
+  changed_ = true;
   step_ = Step::taking_over;
+  tell_progress();
   awaited_plan_ = put_plan(with, new_edges());
 }
 
@@ -293,7 +321,7 @@ void LiveChange::on_scheduler_event(const SchedulerEvent& event, std::int64_t no
 
 void LiveChange::in_force(std::int64_t now) {
   if (step_ == Step::letting_go) return leave_slots();
-  if (!back_) {
+  if (!back_ && target_->in_place.empty() && backs_ == 0) {
     log_info(text_of(request_) + ": in force");
     for (const auto& line : unschedulable(env_.now.deployment)) log_warning(line);
   }
@@ -306,6 +334,7 @@ void LiveChange::in_force(std::int64_t now) {
 void LiveChange::begin_trial(std::int64_t now) {
   step_ = Step::on_trial;
   trial_until_ns_ = now + request_.trial_ns;
+  tell_progress();
   due_ns_ = now + kLookNs;
 }
 
@@ -381,6 +410,7 @@ void LiveChange::let_go() {
 
 void LiveChange::leave_slots() {
   step_ = Step::letting_go;
+  tell_progress();
   due_ns_ = INT64_MAX;
   const auto& kept = env_.now.deployment.slots;
   for (const std::uint32_t slot : before_->deployment.slots)
@@ -392,9 +422,11 @@ void LiveChange::leave_slots() {
 
 // Nothing has taken over yet: the new workers go.
 void LiveChange::fail(const std::string& line, std::int64_t now) {
+  const bool stays = steps_ > 0 || backs_ > 0;
+  const std::string whole = line + (stays ? kAsInSteps : kAsBefore);
+  if (!failed_) line_ = whole;
   failed_ = true;
-  line_ = line + kAsBefore;
-  log_error(text_of(request_) + ": " + line_);
+  log_error(text_of(request_) + ": " + whole);
   step_ = Step::giving_up;
   for (const NewWorker& w : workers_)
     if (w.started && env_.supervisor.in_use(w.slot)) leaving_.insert(w.slot);
@@ -429,8 +461,7 @@ void LiveChange::end_records() {
 }
 
 void LiveChange::finish() {
-  if (!failed_ && !dry_) log_info(text_of(request_) + ": done");
-  const bool changed = before_.has_value();
+  const bool follows = !failed_ && !dry_ && target_ && !target_->in_place.empty();
   if (target_ && !dry_) end_records();
   step_ = Step::none;
   due_ns_ = INT64_MAX;
@@ -439,7 +470,34 @@ void LiveChange::finish() {
   workers_.clear();
   leaving_.clear();
   retiring_.clear();
-  if (changed) env_.ends();
+  if (follows) return ++steps_, read_next(false);
+  if (failed_ && something_is_out() && backs_ < kMaxBacks) return ++backs_, read_next(true);
+  if (!failed_ && !dry_) log_info(text_of(request_) + ": done");
+  if (!dry_) ++(failed_ ? given_up_ : done_);
+  tell_progress();
+  first_.reset();
+  if (changed_) env_.ends();
+}
+
+bool LiveChange::something_is_out() const {
+  return first_ && back_in_place(env_.now.config, env_.now.deployment, *first_->deployment).has_value();
+}
+
+// For those who look at the counters.
+void LiveChange::tell_progress() {
+  using shm::DaemonCounter;
+  shm::Record daemon = env_.metrics.daemon();
+  daemon.set(DaemonCounter::change_step, static_cast<std::uint64_t>(step_));
+  daemon.set(DaemonCounter::change_wave, wave_shown());
+  daemon.set(DaemonCounter::change_waves, waves_.size());
+  daemon.set(DaemonCounter::changes, done_);
+  daemon.set(DaemonCounter::changes_failed, given_up_);
+}
+
+std::size_t LiveChange::wave_shown() const {
+  if (step_ == Step::none || (step_ == Step::reading && steps_ == 0)) return 0;
+  if (in_place_) return std::min(steps_ + 1, waves_.size());
+  return step_ == Step::starting ? wave_ + 1 : waves_.size();
 }
 
 void LiveChange::advance(std::int64_t now) {
@@ -468,9 +526,8 @@ Json LiveChange::status() const {
           {"what", text_of(request_)},
           {"state", state},
           {"over", over},
-          {"wave", step_ == Step::starting          ? wave_ + 1
-                   : over || step_ == Step::reading ? 0
-                                                    : waves_.size()},
+          {"wave", wave_shown()},
+          {"in_place", in_place_},
           {"waves", waves_},
           {"differences", said_},
           {"line", line_}};

@@ -7,6 +7,9 @@
 //   there emptying      what applications that retire have in flight ends letting_go    plans without them, then their
 //   workers, once these hold nothing, and those that were followed
 //
+// Where memory has no room for new workers beside the old, a change of plan is several such changes, one after the
+// other (in_place.h). Where one of them fails, what is out comes back as it was before, and what has changed stays.
+//
 // Until the new plan takes over everything is as before, and so it stays where a step fails: in one line, which the log
 // and `leat status` have. Of every module there is a worker throughout.
 //
@@ -59,7 +62,8 @@ class LiveChange {
   // Its number, by which status() tells what became of it. Error: another one is under way.
   Result<std::uint64_t> ask(ChangeRequest request);
   [[nodiscard]] bool busy() const noexcept { return step_ != Step::none; }
-  [[nodiscard]] Json status() const;  // of the latest; null: there was none
+  [[nodiscard]] bool failed() const noexcept { return failed_; }  // the latest
+  [[nodiscard]] Json status() const;                              // of the latest; null: there was none
 
   void advance(std::int64_t now);
   [[nodiscard]] std::int64_t next_due() const noexcept { return due_ns_; }
@@ -100,6 +104,10 @@ class LiveChange {
   void fail(const std::string& line, std::int64_t now);
   void end_records();
   void finish();
+  void read_next(bool back);
+  [[nodiscard]] bool something_is_out() const;
+  void tell_progress();
+  [[nodiscard]] std::size_t wave_shown() const;
   [[nodiscard]] NewWorker* of_slot(std::uint32_t slot) noexcept;
 
   Environment env_;
@@ -109,6 +117,16 @@ class LiveChange {
   std::int64_t due_ns_ = INT64_MAX;
   std::optional<Target> target_;
   std::optional<InForce> before_;  // from taking over on
+  // What was in force when the change began, and how many of its steps are done.
+  struct First {
+    Config config;
+    std::shared_ptr<const Deployment> deployment;
+    Additions additions;
+  };
+  std::optional<First> first_;
+  std::size_t steps_ = 0;
+  int backs_ = 0;  // times that it was tried to bring back what is out
+  bool changed_ = false;
   std::vector<NewWorker> workers_;
   std::size_t wave_ = 0;
   const LoopPlan* awaited_plan_ = nullptr;
@@ -122,6 +140,8 @@ class LiveChange {
   bool failed_ = false, dry_ = false;
   std::vector<std::string> said_;
   std::vector<std::vector<std::string>> waves_;
+  bool in_place_ = false;
+  std::uint64_t done_ = 0, given_up_ = 0;  // changes
 };
 
 }  // namespace leat::daemon

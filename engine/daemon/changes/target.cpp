@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/daemon/changes/in_place.h"
+#include "engine/daemon/deployment/plan/memory.h"
 #include "engine/daemon/startup.h"
 #include "engine/daemon/workers/gpu_tool.h"
 #include "engine/daemon/workers/models/model_files.h"
+#include "planner/io/plan_io.h"
 #include "tools/base/cores/cores.h"
 
 namespace leat::daemon {
@@ -26,9 +29,106 @@ Result<Deployment> on_paper(Config wanted) {
 
 }  // namespace
 
+namespace {
+
+// What the running deployment is laid beside: by the numbers of the configuration in force.
+Result<Deployment> by_plan(const Config& config, const planner::PlanFile& plan,
+                           const std::vector<std::string>& partitions, std::span<const worker::Setup> pinned) {
+  Config own = config;
+  own.plan_auto = true;  // what a setting says to whom was asked when it was read
+  std::erase_if(own.partitions, [&](const PartitionConfig& p) {
+    return std::ranges::find(partitions, p.partition.name) == partitions.end();
+  });
+  const auto cores = usable_cores();
+  if (!cores.ok()) return Error{cores.error()};
+  if (auto status = locate_gpus(own.partitions); !status) return Error{own.file + ": " + status.error()};
+  auto out = deploy(own, *cores, &plan);
+  if (!out.ok()) return out;
+  if (auto status = pin_models(out->setups, pinned); !status) return Error{status.error()};
+  return out;
+}
+
+std::vector<std::string> moves_of(const Config& config, const Deployment& running, const Deployment& wanted) {
+  const Residents now = residents_of(config, running), then = residents_of(config, wanted);
+  std::vector<std::string> out;
+  for (std::size_t p = 0; p < then.holds.size(); ++p) {
+    const std::string& name = wanted.partitions[p].partition.name;
+    std::string come, go;
+    for (std::size_t q = 0; q < now.holds.size(); ++q) {
+      if (running.partitions[q].partition.name != name) continue;
+      for (std::size_t m = 0; m < then.modules.size(); ++m) {
+        std::string& to = then.holds[p][m] ? come : go;
+        if (then.holds[p][m] != now.holds[q][m]) to += (to.empty() ? "" : ", ") + name_of(config, then.modules[m]);
+      }
+    }
+    if (come.empty() && go.empty()) continue;
+    out.push_back("partition '" + name + "' " +
+                  (go.empty()     ? "takes " + come
+                   : come.empty() ? "leaves " + go
+                                  : "takes " + come + " in the place of " + go));
+  }
+  return out;
+}
+
+Status lay_beside(const Running& running, Target& out) {
+  if (auto status = number_edges(running.deployment.edges, out.deployment); !status) return status;
+  auto fresh = give_slots(running.deployment, out.deployment, running.slots);
+  if (!fresh.ok()) return Error{out.config.file + ": " + fresh.error()};
+  out.fresh = std::move(*fresh);
+  out.waves = waves_of(out.fresh);
+  return Done{};
+}
+
+Result<Target> take_step(const Running& running, Target out, InPlaceStep step) {
+  auto deployment = by_plan(out.config, step.plan, step.partitions, running.deployment.setups);
+  if (!deployment.ok()) return Error{deployment.error()};
+  out.deployment = std::move(*deployment);
+  out.deployment.scheduler_cores = running.deployment.scheduler_cores;
+  out.deployment.scheduler_alone = running.deployment.scheduler_alone;
+  out.deployment.tiny_hops = running.deployment.tiny_hops;
+  if (auto status = lay_beside(running, out); !status) return Error{status.error()};
+  return out;
+}
+
+// What partitions hold is another than before, and nothing else.
+Result<Target> find_step(const Running& running, const Additions& additions, const ChangeRequest& request) {
+  Target out{.request = request, .additions = additions, .config = running.config};
+  if (running.back) {
+    auto step = back_in_place(out.config, running.deployment, *running.before);
+    if (!step) return Error{"nothing is out"};
+    return take_step(running, std::move(out), std::move(*step));
+  }
+  out.config.plan_path = request.text;
+  out.config.plan_auto = false;
+  out.config.plan_place.clear();
+  const auto plan = planner::read_plan(request.text);
+  if (!plan.ok()) return Error{plan.error()};
+  std::vector<std::string> all;
+  for (const PartitionConfig& p : out.config.partitions) all.push_back(p.partition.name);
+  auto wanted = by_plan(out.config, *plan, all, running.deployment.setups);
+  if (!wanted.ok()) return Error{wanted.error()};
+  if (auto status = check_memory(out.config, *wanted); !status) return Error{status.error()};
+  out.moves = moves_of(out.config, running.deployment, *wanted);
+  auto step = next_in_place(out.config, running.deployment, *wanted);
+  if (!step.ok()) return Error{step.error()};
+  if (*step) {
+    out.in_place = (*step)->waves;
+    return take_step(running, std::move(out), std::move(**step));
+  }
+  out.deployment = std::move(*wanted);
+  out.deployment.scheduler_cores = running.deployment.scheduler_cores;
+  out.deployment.scheduler_alone = running.deployment.scheduler_alone;
+  if (auto status = lay_beside(running, out); !status) return Error{status.error()};
+  return out;
+}
+
+}  // namespace
+
 Result<Target> find_target(const Running& running, const Additions& additions, const ChangeRequest& request) {
+  if (running.before) return find_step(running, additions, request);
   auto added = with(additions, request, running.config);
   if (!added.ok()) return Error{added.error()};
+  if (request.automatic) return find_step(running, *added, request);
   auto wanted = read_wanted(running.config, *added);
   if (!wanted.ok()) return Error{wanted.error()};
   if (std::string line = needs_restart(running.config, *wanted); !line.empty()) return Error{std::move(line)};
@@ -43,15 +143,22 @@ Result<Target> find_target(const Running& running, const Additions& additions, c
   auto deployment = find_deployment(out.config, Purpose::serving, paper->setups);
   if (!deployment.ok()) return Error{deployment.error()};
   out.deployment = std::move(*deployment);
-  if (auto status = number_edges(running.deployment.edges, out.deployment); !status) return Error{status.error()};
-  auto fresh = give_slots(running.deployment, out.deployment, running.slots);
-  if (!fresh.ok()) return Error{out.config.file + ": " + fresh.error()};
-  out.fresh = std::move(*fresh);
-  out.waves = waves_of(out.fresh);
   if (out.deployment.scheduler_cores != running.deployment.scheduler_cores)
     return Error{out.config.file +
                  ": the scheduler thread would have other cores; restart leatd, or name its core by "
                  "scheduler_core in [daemon]"};
+  const bool only_plan = request.kind == ChangeRequest::Kind::plan && out.heirs.empty() && out.retiring.empty() &&
+                         out.config.applications.size() == running.config.applications.size();
+  if (only_plan) {
+    out.moves = moves_of(out.config, running.deployment, out.deployment);
+    auto step = next_in_place(out.config, running.deployment, out.deployment);
+    if (!step.ok()) return Error{step.error()};
+    if (*step) {
+      out.in_place = (*step)->waves;
+      return take_step(running, std::move(out), std::move(**step));
+    }
+  }
+  if (auto status = lay_beside(running, out); !status) return Error{status.error()};
   return out;
 }
 

@@ -30,6 +30,9 @@ struct Running {
   Deployment deployment;
   std::vector<worker::Ready> ready;  // [partition]
   std::uint32_t slots = 0;
+  // Of a change in several steps the second and later ones: what was served before the first.
+  std::shared_ptr<const Deployment> before = {};
+  bool back = false;  // what is out comes back as it was
 };
 
 struct Target {
@@ -41,6 +44,9 @@ struct Target {
   std::vector<std::uint32_t> retiring;
   std::vector<std::uint8_t> fresh;                // [partition]: gets a new worker
   std::vector<std::vector<std::uint32_t>> waves;  // of those
+  // Where memory has no room for new workers beside the old: what is out, now and in the steps behind this one.
+  std::vector<std::vector<std::string>> in_place;
+  std::vector<std::string> moves;  // models that come to partitions or go from them, a line each
 };
 
 Result<Target> find_target(const Running& running, const Additions& additions, const ChangeRequest& request);

@@ -82,7 +82,7 @@ std::string text_of(const ChangeRequest& request) {
     case Kind::reload:
       return "reload";
     case Kind::plan:
-      return "plan " + request.text;
+      return request.automatic ? "replan: " + request.why : "plan " + request.text;
     case Kind::load:
       return "load of '" + request.name + "'";
     case Kind::unload:
@@ -93,6 +93,25 @@ std::string text_of(const ChangeRequest& request) {
   return "";
 }
 
+namespace {
+
+// The same applications with the same modules, by their names.
+bool same_modules(const Config& running, const Config& wanted) {
+  std::size_t known = 0;
+  for (const ApplicationConfig& a : wanted.applications) {
+    const ApplicationConfig* const r = served(running, a.application.name);
+    known += r != nullptr && std::ranges::equal(r->application.modules, a.application.modules, {},
+                                                &planner::Module::name, &planner::Module::name)
+                 ? 1
+                 : 0;
+  }
+  return known == wanted.applications.size() &&
+         static_cast<std::ptrdiff_t>(known) ==
+             std::ranges::count(running.applications, false, &ApplicationConfig::retired);
+}
+
+}  // namespace
+
 Result<Additions> with(Additions a, const ChangeRequest& request, const Config& running) {
   Status status = Done{};
   switch (request.kind) {
@@ -100,9 +119,11 @@ Result<Additions> with(Additions a, const ChangeRequest& request, const Config& 
       a.unloaded.clear();
       a.models.clear();
       a.plan.clear();
+      a.own_plan.clear();
       break;
     case Kind::plan:
-      a.plan = request.text;
+      (request.automatic ? a.own_plan : a.plan) = request.text;
+      if (!request.automatic) a.own_plan.clear();
       break;
     case Kind::load:
       status = load(a, request, running);
@@ -148,6 +169,11 @@ Result<Config> read_wanted(const Config& running, const Additions& additions) {
   }
   if (!additions.plan.empty()) {
     config->plan_path = additions.plan;
+    config->plan_auto = false;
+    config->plan_place.clear();
+  }
+  if (!additions.own_plan.empty() && same_modules(running, *config)) {
+    config->plan_path = additions.own_plan;
     config->plan_auto = false;
     config->plan_place.clear();
   }

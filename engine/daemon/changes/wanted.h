@@ -23,6 +23,9 @@ struct ChangeRequest {
   // plan: the plan's path; load: [[application]] tables, TOML; replace: the model's path. Paths are absolute.
   std::string text;
   std::int64_t trial_ns = 5'000'000'000;  // how long a new version of a model is watched
+  // plan: leatd's own, for the configuration in force; in status and log it is called `why`.
+  bool automatic = false;
+  std::string why;
 };
 [[nodiscard]] const char* name_of(ChangeRequest::Kind kind) noexcept;
 // "leat load of 'shapes'", for messages.
@@ -35,6 +38,7 @@ struct Additions {
   std::set<std::string> unloaded;                           // applications of the file
   std::map<std::string, std::string> models;                // "application/module": the model in place of the file's
   std::string plan;                                         // in place of the file's; empty: as that says
+  std::string own_plan;  // leatd's own, in place of that while applications and modules are those it is for
 };
 
 // Error: the request names nothing there is, or something that there is already.

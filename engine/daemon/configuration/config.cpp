@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <numeric>
 #include <set>
 
 #include "engine/core/policy/policy_settings.h"
@@ -64,8 +65,8 @@ std::string option_of(std::string_view key) {
 
 void read_daemon(const JsonCursor& t, const Reading& reading, Config& out) {
   t.only({"socket", "socket_mode", "socket_group", "allow_uids", "allow_gids", "subuid_file", "observers",
-          "observer_uids", "observer_gids", "event_loop", "log_level", "scheduler_core", "plan", "recorder",
-          "recorder_mib"});
+          "observer_uids", "observer_gids", "event_loop", "log_level", "scheduler_core", "plan", "replan",
+          "replan_look_ms", "recorder", "recorder_mib"});
   out.socket = t.text_or("socket", leat_default_socket());
   if (out.socket.empty()) t.find("socket").fail("must not be empty");
   if (out.socket.size() > 107)
@@ -101,6 +102,8 @@ void read_daemon(const JsonCursor& t, const Reading& reading, Config& out) {
   if (!out.plan_auto) out.plan_path = reading.path_of(t.text_or("plan", ""));
   if (!out.plan_path.empty() && !fs::is_regular_file(out.plan_path))
     t.find("plan").fail("there is no file " + out.plan_path + "; make it with leat-plan or correct the path");
+  out.replan_auto = t.choice_or("replan", "off", {"off", "auto"}) == "auto";
+  out.replan_look_ns = t.integer_or("replan_look_ms", 10'000, 100, 3'600'000) * 1'000'000;
   out.recorder_path = reading.path_of(t.text_or("recorder", ""));
   if (const fs::path folder = fs::path(out.recorder_path).parent_path();
       !out.recorder_path.empty() && ::access(folder.c_str(), W_OK | X_OK) != 0)
@@ -190,7 +193,8 @@ bool read_gpu(const JsonCursor& t, const planner::PartitionKindRow& kind, GpuCon
 }
 
 void read_partition(const JsonCursor& t, std::set<std::string>& names, Config& out) {
-  t.only({"name", "kind", "class", "cores", "count", "size", "price", "device", "gpu", "percent", "plugin"});
+  t.only(
+      {"name", "kind", "class", "cores", "count", "size", "price", "device", "gpu", "percent", "plugin", "memory_mib"});
   PartitionConfig p;
   const std::string gpu = t.has("gpu") ? t.text_or("gpu", "") : "";
   const std::string word = t.text_or("kind", name_of(planner::standard_kind(t.has("cores"), gpu, t.has("percent"))));
@@ -217,6 +221,7 @@ void read_partition(const JsonCursor& t, std::set<std::string>& names, Config& o
   p.partition.price = t.number_or("price", p.partition.size, 1e-9, 1e9);
   p.partition.device =
       static_cast<std::uint32_t>(t.integer_or("device", static_cast<std::int64_t>(out.partitions.size()), 0, kMax));
+  p.partition.memory_bytes = t.integer_or("memory_mib", 0, 1, kMax) << 20;
   p.partition.selector = p.gpu.uuid.empty()   ? cores_text(p.cores)
                          : p.gpu.percent == 0 ? p.gpu.uuid
                                               : p.gpu.uuid + " " + std::to_string(p.gpu.percent) + "%";
@@ -333,6 +338,10 @@ void read_module(const JsonCursor& t, const Reading& reading, planner::Module& m
       static_cast<std::uint32_t>(t.integer_or("batch", static_cast<std::int64_t>(longest), 1, worker::kMaxBatch));
   if (!out.latency_by_batch.empty() && out.batch > longest)
     t.find("batch").fail("is larger than latency_ms has entries; add entries or lower it");
+  out.memory_bytes = t.integer_or("memory_mib", 0, 1, kMax) << 20;
+  if (!t.has("memory_mib"))
+    out.memory_bytes =
+        std::accumulate(out.profile.block_memory_bytes.begin(), out.profile.block_memory_bytes.end(), std::int64_t{0});
   for (const auto& key : t.find("options").keys()) {
     const auto value = t.find("options").at(key).scalar();
     if (!value) return t.find("options").at(key).fail("must be a word, a number, or true or false");
@@ -397,6 +406,20 @@ void read_application(const JsonCursor& t, const Reading& reading, Config& out) 
   out.applications.push_back(std::move(app));
 }
 
+// Where a partition says what its models may take, each must say what it takes; empty: they do.
+std::string unknown_memory(const Config& config) {
+  const auto limited =
+      std::ranges::find_if(config.partitions, [](const PartitionConfig& p) { return p.partition.memory_bytes > 0; });
+  if (limited == config.partitions.end()) return {};
+  for (const ApplicationConfig& app : config.applications)
+    for (const ModuleConfig& module : app.modules)
+      if (module.memory_bytes == 0)
+        return module.places.module + "partition '" + limited->partition.name +
+               "' has memory_mib, so every module must say what it takes of it; add memory_mib, or a profile that " +
+               "knows it";
+  return {};
+}
+
 }  // namespace
 
 Result<Config> parse_config(std::string_view text, const std::string& file, const std::string& model) {
@@ -423,6 +446,7 @@ Result<Config> parse_config(std::string_view text, const std::string& file, cons
     root.fail("names no partition; write cpu = \"auto\" at the top, or add [[partition]] tables");
   if (out.applications.empty()) root.fail("names no application; add an [[application]]");
   if (document->failed()) return document->error();
+  if (std::string line = unknown_memory(out); !line.empty()) return Error{std::move(line)};
   out.warnings.insert(out.warnings.begin(), document->warnings().begin(), document->warnings().end());
   return out;
 }

@@ -14,6 +14,8 @@
 //   log_level = "info"                     # debug, info, warning or error
 //   scheduler_core = 1                     # default: a core without a partition, if there is one
 //   plan = "plan.json"                     # optional: made by leat-plan; "auto": asked for at start
+//   replan = "auto"                        # models move between partitions with the load, where memory binds
+//   replan_look_ms = 10000                 # how often that is looked at
 //   recorder = "leatd.record"              # optional: the record of what happens is written here
 //
 //   [limits]                               # clients, streams, requests, memory_mib, client_memory_mib, feature_mib,
@@ -37,6 +39,7 @@
 //   [[partition]]
 //   name = "left"   kind = "mps"   gpu = "GPU-..."   percent = 25
 //                                          # also kind "gpu" (whole) and "mig" (gpu = "MIG-...")
+//   memory_mib = 8000                      # of any kind: what its models may take together
 //
 //   [[application]]
 //   name = "shapes"   slo_ms = 200 (or "auto")   rate_rps = 120   share = 2
@@ -47,6 +50,7 @@
 //     labels = ["circle", "square"]        # or a list of lists, one a head; "coco-80"; or labels_file = "names.txt"
 //     latency_ms = [4.0, 6.5]              # executor "emulated": time of a batch of 1, 2, ... (or a profile)
 //     options = { key = "value" }          # the executor's own
+//     memory_mib = 600                     # what it takes of a partition's; default: what the profile says
 //     [[application.stream]]               # streams to be expected, for `leat check` and the warnings at start
 //     period_ms = 33   count = 4   max_age_ms = 66   priority = "high"
 //
@@ -103,6 +107,7 @@ struct ModuleConfig {
   std::string postprocess;
   std::vector<std::string> labels;                         // class names: one text a head, names separated by tabs
   std::uint32_t batch = 8;                                 // largest batch
+  std::int64_t memory_bytes = 0;                           // of a partition's; 0: nobody says
   planner::Profile profile;                                // measured; of several classes. No rows: calibrated at start
   std::vector<planner::Latency> latency_by_batch;          // emulated: [b-1] on every class the profile does not have
   std::vector<std::pair<std::string, std::string>> extra;  // executor's own key = value pairs
@@ -166,6 +171,8 @@ struct Config {
   std::string plan_path, recorder_path;
   std::uint64_t recorder_bytes = 16 << 20;  // of the record, in memory and in its file
   bool plan_auto = false;  // plan = "auto": leat-plan is asked when leatd starts; plan_path is empty then
+  bool replan_auto = false;
+  std::int64_t replan_look_ns = 10'000'000'000;  // how often what arrives is laid against what is carried
   LimitsConfig limits;
   WorkersConfig workers;
   std::string preset = "leat";

@@ -202,7 +202,12 @@
   X(retries, 0, "tasks queued again after their partition was lost")                         \
   X(idled_on_purpose, 0, "decisions to leave a partition idle for who is about to need it")  \
   X(left_undecided, 0, "requests that a policy had forgotten, answered all the same")        \
-  X(stale_events, 0, "reports about what is no longer there, ignored")
+  X(stale_events, 0, "reports about what is no longer there, ignored")                       \
+  X(change_step, 1, "of a change while serving; 0: none is under way")                       \
+  X(change_wave, 1, "of its waves, the one that starts or was last")                         \
+  X(change_waves, 1, "of partitions that get other workers")                                 \
+  X(changes, 0, "changes while serving that are in force")                                   \
+  X(changes_failed, 0, "changes while serving that were given up")
 
 namespace leat::shm {
 

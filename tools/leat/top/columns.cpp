@@ -219,6 +219,13 @@ constexpr Column kDaemon[] = {
      count<DaemonCounter::left_undecided>},
     {"stale_events", "", "reports about what is no longer there", Unit::count, 0, 0,
      count<DaemonCounter::stale_events>},
+    {"change_step", "", "step of a change while serving; 0: none is under way", Unit::count, 0, 0,
+     count<DaemonCounter::change_step>},
+    {"change_wave", "", "wave of that change", Unit::count, 0, 0, count<DaemonCounter::change_wave>},
+    {"change_waves", "", "waves that it has", Unit::count, 0, 0, count<DaemonCounter::change_waves>},
+    {"changes", "", "changes while serving that are in force", Unit::count, 0, 0, count<DaemonCounter::changes>},
+    {"changes_failed", "", "changes while serving that were given up", Unit::count, 0, 0,
+     count<DaemonCounter::changes_failed>},
 };
 
 #define LEAT_STREAM_FIGURES                                                                                             \

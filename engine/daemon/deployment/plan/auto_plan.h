@@ -2,9 +2,8 @@
 // where that ends in any other way: every partition then runs every module, as with no plan at all. By Leat's rules, so
 // that partitions shared in time and running without a plan are among what leat-plan tries in the simulator.
 //
-// What the child is given: a directory of its own with the applications, the partitions and each module's latencies,
-// one block each (leatd runs unsplit models). It is removed afterwards. Blocks the caller for the limit at most. Any
-// thread.
+// What the child is given is in planner_files.h. Where memory does not hold all models on every partition, there is no
+// doing without. Blocks the caller for the limit at most. Any thread.
 #pragma once
 
 #include <chrono>

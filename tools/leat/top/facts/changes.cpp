@@ -150,6 +150,17 @@ void Changes::marks(const Second& second) {
   marks_ = std::move(now);
 }
 
+// Other configurations, plans and models, put in force while it serves.
+void Changes::served(const Second& second) {
+  const DaemonFigures& d = second.daemon;
+  if (known(in_force_) && known(d.changes) && d.changes > in_force_)
+    add(second.at_ns, "what is served has changed: it is in force");
+  if (known(given_up_) && known(d.changes_failed) && d.changes_failed > given_up_)
+    add(second.at_ns, "a change of what is served was given up; leat status says why", Mark::late);
+  in_force_ = d.changes;
+  given_up_ = d.changes_failed;
+}
+
 void Changes::take(const Second& second, const std::string& version) {
   if (second.gone) {
     if (!gone_) add(second.at_ns, "leatd is gone", Mark::failing);
@@ -169,6 +180,7 @@ void Changes::take(const Second& second, const std::string& version) {
   streams(second);
   partitions(second);
   marks(second);
+  served(second);
   const State state = second.sentence.state;
   if (state != state_ && state != State::watching) {
     const Mark meaning = state <= State::worker_down ? Mark::failing

@@ -31,6 +31,7 @@ class Changes {
   void streams(const Second& second);
   void partitions(const Second& second);
   void marks(const Second& second);
+  void served(const Second& second);
   void sort_tail();
 
   std::deque<Change> lines_;
@@ -41,6 +42,7 @@ class Changes {
   std::map<Key, PartitionWas> partitions_;
   std::map<Key, float> refused_;
   State state_ = State::watching;
+  float in_force_ = kUnknownFigure, given_up_ = kUnknownFigure;  // changes of what is served
 };
 
 }  // namespace leat::tools::top

@@ -143,6 +143,8 @@ struct DaemonFigures {
   float sessions = kUnknownFigure, clients = kUnknownFigure, accepted = kUnknownFigure, refused = kUnknownFigure,
         violated = kUnknownFigure, pauses = kUnknownFigure, unsent = kUnknownFigure, memory_mib = kUnknownFigure;
   float retries = kUnknownFigure, idled = kUnknownFigure, undecided = kUnknownFigure, stale = kUnknownFigure;
+  float change_step = kUnknownFigure, change_wave = kUnknownFigure, change_waves = kUnknownFigure;  // while serving
+  float changes = kUnknownFigure, changes_failed = kUnknownFigure;                                  // ever
   float missed_ever = kUnknownFigure;  // frames missed since it began, as the sentence counts them
 };
 

@@ -258,6 +258,11 @@ DaemonFigures measure_daemon(const Windows& windows) {
   out.idled = gauge(record, DaemonCounter::idled_on_purpose);
   out.undecided = gauge(record, DaemonCounter::left_undecided);
   out.stale = gauge(record, DaemonCounter::stale_events);
+  out.change_step = gauge(record, DaemonCounter::change_step);
+  out.change_wave = gauge(record, DaemonCounter::change_wave);
+  out.change_waves = gauge(record, DaemonCounter::change_waves);
+  out.changes = gauge(record, DaemonCounter::changes);
+  out.changes_failed = gauge(record, DaemonCounter::changes_failed);
   if (windows.now->total)
     out.missed_ever = static_cast<float>(Span{&*windows.now->total, nullptr, 1}.losses().missed());
   return out;

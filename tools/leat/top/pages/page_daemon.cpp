@@ -24,6 +24,10 @@ void draw_daemon_page(Screen& screen, const Scene& scene, Place p) {
   std::string head = " leatd " + scene.facts.status().version + "  process " + std::to_string(d.pid) + ", " +
                      (scene.second().gone ? "gone" : phase);
   if (d.started_ns != 0) head += ", began " + span_of(scene.second().at_ns - d.started_ns) + " ago";
+  if (known(d.change_step) && d.change_step > 0)
+    head += ", changes what it serves" + (known(d.change_waves) && d.change_waves > 0
+                                              ? ": wave " + whole(d.change_wave) + " of " + whole(d.change_waves)
+                                              : std::string());
   canvas.put(p.row, p.column, head, {Meaning::plain, Stress::strong});
   canvas.put(p.row + 1, p.column, " everything below is about leatd itself; cameras are on page 1", kIdleInk);
   int row = p.row + 2;

@@ -1,0 +1,133 @@
+#include "engine/daemon/changes/in_place.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/daemon/changes/arrangement.h"
+#include "engine/daemon/deployment/plan/memory.h"
+#include "engine/daemon/deployment/plan/planner_files.h"
+#include "planner/shared/in_place.h"
+
+namespace leat::daemon {
+namespace {
+
+constexpr std::uint32_t kNone = UINT32_MAX;
+
+std::uint32_t place_of(const Deployment& d, const std::string& partition) {
+  const auto at = std::ranges::find(d.partitions, partition, [](const PartitionConfig& p) { return p.partition.name; });
+  return at == d.partitions.end() ? kNone : static_cast<std::uint32_t>(at - d.partitions.begin());
+}
+
+bool serves(const Deployment& d, std::uint32_t partition) {
+  return std::ranges::any_of(d.plan.routes, [&](const planner::Route& r) {
+    return std::ranges::any_of(
+        r.stages, [&](const planner::Stage& s) { return std::ranges::find(s.pool, partition) != s.pool.end(); });
+  });
+}
+
+// Routes of `from` on those of its partitions that are `kept`, added to the plan, which has `from`'s applications.
+void add_routes(planner::PlanFile& to, const planner::PlanFile& from, const std::vector<bool>& kept) {
+  std::vector<std::uint32_t> place(from.plan.partitions.size(), kNone);
+  for (planner::Route route : from.plan.routes) {
+    bool whole = true;
+    for (planner::Stage& stage : route.stages) {
+      const std::size_t all = stage.pool.size();
+      std::erase_if(stage.pool, [&](std::uint32_t p) { return !kept[p]; });
+      whole = whole && !stage.pool.empty();
+      route.rate_rps *= static_cast<double>(stage.pool.size()) / static_cast<double>(all);
+    }
+    if (!whole) continue;
+    for (planner::Stage& stage : route.stages)
+      for (std::uint32_t& p : stage.pool) {
+        if (place[p] == kNone) {
+          place[p] = static_cast<std::uint32_t>(to.plan.partitions.size());
+          to.plan.partitions.push_back(from.plan.partitions[p]);
+        }
+        p = place[p];
+      }
+    to.plan.routes.push_back(std::move(route));
+  }
+}
+
+planner::PlanFile begun_from(const planner::PlanFile& of) {
+  planner::PlanFile out;
+  out.applications = of.applications;
+  out.plan.hosts = of.plan.hosts;
+  out.plan.budget_ns = of.plan.budget_ns;
+  out.plan.certificate = of.plan.certificate;
+  return out;
+}
+
+}  // namespace
+
+Result<std::optional<InPlaceStep>> next_in_place(const Config& config, const Deployment& running,
+                                                 const Deployment& wanted) {
+  const Residents now = residents_of(config, running), then = residents_of(config, wanted);
+  const std::size_t count = wanted.partitions.size();
+  std::vector<std::uint32_t> at(count);  // in `running`
+  std::vector<bool> waits(count, false);
+  for (std::uint32_t p = 0; p < count; ++p) {
+    at[p] = place_of(running, wanted.partitions[p].partition.name);
+    if (at[p] == kNone || same_worker(running.setups[at[p]], wanted.setups[p])) continue;
+    const std::int64_t room = wanted.partitions[p].partition.memory_bytes;
+    waits[p] = room > 0 && bytes_of(config, running.setups[at[p]]) + bytes_of(config, wanted.setups[p]) > room;
+  }
+  if (std::ranges::find(waits, true) == waits.end()) return std::optional<InPlaceStep>();
+  if (!running.edges.empty() || !wanted.edges.empty())
+    return Error{config.file + ": memory has no room for the new models beside the old ones, and models in stages " +
+                 "cannot change one partition after the other; unload something first, or restart leatd"};
+  std::vector<std::vector<bool>> before = then.holds;
+  std::vector<std::vector<bool>> after = then.holds;
+  for (std::size_t p = 0; p < count; ++p) {
+    if (waits[p]) before[p] = now.holds[at[p]];
+    before[p].push_back(false);  // it changes, also where only a batch does
+    after[p].push_back(waits[p]);
+  }
+  const auto order = planner::in_place_waves(before, after, std::max<std::size_t>(1, count / 4));
+  if (!order.bare.empty()) {
+    std::string names;
+    for (const std::uint32_t m : order.bare)
+      names += (names.empty() ? "'" : ", '") + name_of(config, then.modules[m]) + "'";
+    return Error{config.file + ": no partition can be out while it takes other models, since " + names +
+                 " would have none left; unload something first, or give another partition room for it"};
+  }
+  InPlaceStep out;
+  for (const auto& wave : order.waves) {
+    out.waves.emplace_back();
+    for (const std::uint32_t p : wave) out.waves.back().push_back(wanted.partitions[p].partition.name);
+  }
+  std::vector<bool> old(running.partitions.size(), false), fresh(count, true);
+  for (std::uint32_t p = 0; p < count; ++p) {
+    if (waits[p]) fresh[p] = false;
+    if (!order.waves.empty() && std::ranges::find(order.waves.front(), p) != order.waves.front().end()) continue;
+    if (waits[p]) old[at[p]] = true;
+    out.partitions.push_back(wanted.partitions[p].partition.name);
+  }
+  const planner::PlanFile target = plan_file_of(config, wanted);
+  out.plan = begun_from(target);
+  add_routes(out.plan, target, fresh);
+  add_routes(out.plan, plan_file_of(config, running), old);
+  return std::optional(std::move(out));
+}
+
+std::optional<InPlaceStep> back_in_place(const Config& config, const Deployment& running, const Deployment& before) {
+  std::vector<bool> out_of_it(before.partitions.size(), false);
+  InPlaceStep out;
+  for (std::uint32_t p = 0; p < before.partitions.size(); ++p) {
+    const std::string& name = before.partitions[p].partition.name;
+    out_of_it[p] = place_of(running, name) == kNone && serves(before, p);
+    if (out_of_it[p] || place_of(running, name) != kNone) out.partitions.push_back(name);
+    if (out_of_it[p]) {
+      if (out.waves.empty()) out.waves.emplace_back();
+      out.waves.back().push_back(name);
+    }
+  }
+  if (out.waves.empty()) return std::nullopt;
+  const planner::PlanFile now = plan_file_of(config, running);
+  out.plan = begun_from(now);
+  add_routes(out.plan, now, std::vector<bool>(running.partitions.size(), true));
+  add_routes(out.plan, plan_file_of(config, before), out_of_it);
+  return out;
+}
+
+}  // namespace leat::daemon
