@@ -6,7 +6,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <map>
+#include <memory>
+#include <random>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -275,6 +279,182 @@ TEST_F(Plans, WorkersThatDieAnywhereInAChangeLeaveAPlanInForce) {
   ASSERT_TRUE(total);
   EXPECT_TRUE(balances(*total));
   std::printf("%d of %d changes failed by a killed worker\n", failed, times(4));
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+// ---- workers killed in every step ----
+
+// Two plans for four applications on four partitions, and configurations in which there is room for both at once, or
+// not: then one partition after the other is out.
+std::string sets_plan(const std::vector<std::string>& holds) {
+  Json applications = Json::array(), partitions = Json::array(), routes = Json::array();
+  for (std::size_t p = 0; p < holds.size(); ++p)
+    partitions.push_back({{"name", "p" + std::to_string(p)},
+                          {"kind", "emulated"},
+                          {"class", "p"},
+                          {"share", 1},
+                          {"size", 1},
+                          {"price", 1},
+                          {"device", p},
+                          {"host", 0},
+                          {"selector", ""}});
+  for (const char name : std::string("abcd")) {
+    const std::string word(1, name);
+    Json pool = Json::array();
+    for (std::size_t p = 0; p < holds.size(); ++p)
+      if (holds[p].find(name) != std::string::npos) pool.push_back(p);
+    applications.push_back({{"name", word},
+                            {"slo_ns", 2'000'000'000},
+                            {"rate_rps", 50},
+                            {"weight", 1},
+                            {"module", {{{"name", "m"}, {"model", "m"}}}}});
+    const Json latency = {{"p50_ns", 2'000'000}, {"p99_ns", 2'000'000}, {"samples", 0}};
+    routes.push_back({{"application", applications.size() - 1},
+                      {"module", 0},
+                      {"batch", 1},
+                      {"rate_rps", 50},
+                      {"stages",
+                       {{{"first_block", 0},
+                         {"end_block", 1},
+                         {"pool", pool},
+                         {"transfer_bytes", 0},
+                         {"latency_by_batch", {latency}}}}}});
+  }
+  return Json{{"schema", "leat-plan/1"},
+              {"applications", applications},
+              {"partitions", partitions},
+              {"hosts", Json::array()},
+              {"routes", routes},
+              {"budget_ns", Json::array()},
+              {"certificate",
+               {{"objective", 1}, {"upper_bound", 1}, {"gap", 0}, {"binding", ""}, {"method", ""}, {"seconds", 0}}}}
+      .dump();
+}
+
+std::string sets_config(const std::string& plan, int partitions, int room_mib) {
+  std::string out = "[daemon]\nplan = \"" + plan + "\"\n";
+  for (int p = 0; p < partitions; ++p)
+    out += "[[partition]]\nname = \"p" + std::to_string(p) +
+           "\"\nclass = \"p\"\nkind = \"emulated\"\nmemory_mib = " + std::to_string(room_mib) + "\n";
+  for (const char* name : {"a", "b", "c", "d"})
+    out += std::string("[[application]]\nname = \"") + name +
+           "\"\nslo_ms = 2000\n[[application.module]]\nname = \"m\"\nlatency_ms = [2]\nmemory_mib = 100\n";
+  return out;
+}
+
+class Sets : public ::testing::TestWithParam<int> {
+ protected:
+  ScratchFolder folder_;
+};
+
+// Old workers or new ones, while the change is in a step drawn: a plan is in force afterwards, every model is served,
+// and every frame has had one answer. LEAT_SEED draws others.
+TEST_P(Sets, WorkersKilledInAnyStepLeaveAPlanInForceAndEveryFrameAnswered) {
+  const char* const asked = std::getenv("LEAT_SEED");
+  std::mt19937 random(asked == nullptr ? 1 : static_cast<std::uint32_t>(std::atoi(asked)));
+  std::printf("seed %s\n", asked == nullptr ? "1" : asked);
+  const std::vector<std::string> plans = {folder_.write("0.json", sets_plan({"ab", "bc", "cd", "da"})),
+                                          folder_.write("1.json", sets_plan({"ac", "bd", "ad", "bc"}))};
+  Leatd leatd(sets_config(plans[0], 4, GetParam()));
+  std::vector<std::unique_ptr<Load>> loads;
+  for (const char* name : {"a", "b", "c", "d"})
+    loads.push_back(std::make_unique<Load>(leatd, name, 32, LEAT_FORMAT_gray8));
+  const std::vector<std::string> steps = {"reading", "starting", "taking_over", "letting_go", "done"};
+  std::map<std::string, int> killed_in;
+  int failed = 0;
+  for (int i = 0; i < times(6); ++i) {
+    const std::string step = steps[static_cast<std::size_t>(i) % steps.size()];
+    const std::vector<pid_t> before = children_of(leatd.pid());
+    const std::set<pid_t> old(before.begin(), before.end());
+    const bool of_new = (random() & 1) != 0;
+    const int turn = static_cast<int>(random() % 3);  // the step's which one, where there are several
+    const auto number = change(leatd).is_object() ? change(leatd).at("number").get<int>() : 0;
+    std::atomic<bool> over{false};
+    std::thread killer([&] {
+      std::string was;
+      int seen = 0;
+      while (!over) {
+        const Json now = change(leatd);
+        if (!now.is_object() || now.at("number").get<int>() == number) continue;
+        const std::string is = state(now) + now.at("wave").dump();
+        if (is != was && state(now) == step) ++seen;
+        was = is;
+        if (state(now) != step && !now.at("over").get<bool>()) continue;
+        if (seen <= turn && !now.at("over").get<bool>()) continue;
+        std::vector<pid_t> there = children_of(leatd.pid());
+        std::erase_if(there, [&](pid_t pid) { return old.contains(pid) == of_new; });
+        if (there.empty()) there = children_of(leatd.pid());
+        if (there.empty()) continue;
+        ++killed_in[state(now)];
+        (void)::kill(there[random() % there.size()], SIGKILL);
+        return;
+      }
+    });
+    const Json done = changed(leatd, of_kind(shm::ChangeKind::plan), plans[static_cast<std::size_t>(i + 1) % 2]);
+    over = true;
+    killer.join();
+    ASSERT_TRUE(state(done) == "done" || state(done) == "failed") << done.dump() << leatd.log();
+    if (state(done) == "failed") {
+      ++failed;
+      EXPECT_FALSE(line(done).empty());
+      EXPECT_EQ(line(done).find('\n'), std::string::npos) << line(done);
+    }
+    for (const auto& load : loads) {
+      const std::uint64_t then = load->so_far;
+      ASSERT_TRUE(eventually([&] { return load->so_far > then + 4; }, 30000ms)) << done.dump() << leatd.log();
+    }
+  }
+  for (const auto& load : loads) {
+    load->end();
+    EXPECT_EQ(load->submitted, load->answered) << leatd.log();
+  }
+  const auto total = leatd.total();
+  ASSERT_TRUE(total);
+  EXPECT_TRUE(balances(*total));
+  std::string where;
+  for (const auto& [step, n] : killed_in) where += " " + step + " " + std::to_string(n);
+  std::printf("%d changes, %d given up; workers killed in:%s\n", times(6), failed, where.c_str());
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+INSTANTIATE_TEST_SUITE_P(Beside, Sets, ::testing::Values(400));
+INSTANTIATE_TEST_SUITE_P(InPlace, Sets, ::testing::Values(200));
+
+// Eight partitions change their models under load, a quarter of them at a time; nothing fails, nothing is given up.
+TEST(RollingSets, EightPartitionsRollOverUnderLoad) {
+  ScratchFolder folder;
+  const std::vector<std::string> plans = {
+      folder.write("0.json", sets_plan({"ab", "bc", "cd", "da", "ab", "bc", "cd", "da"})),
+      folder.write("1.json", sets_plan({"ac", "bd", "ac", "bd", "ac", "bd", "ac", "bd"}))};
+  Leatd leatd(sets_config(plans[0], 8, 200));
+  std::vector<std::unique_ptr<Load>> loads;
+  for (const char* name : {"a", "b", "c", "d"})
+    loads.push_back(std::make_unique<Load>(leatd, name, 32, LEAT_FORMAT_gray8));
+  const auto answered = [&] {
+    std::uint64_t sum = 0;
+    for (const auto& load : loads) sum += load->so_far;
+    return sum;
+  };
+  using Clock = std::chrono::steady_clock;
+  const auto seconds = [](Clock::duration d) { return std::chrono::duration<double>(d).count(); };
+  for (int i = 0; i < times(2); ++i) {
+    const auto began = Clock::now();
+    const std::uint64_t at_first = answered();
+    ASSERT_TRUE(eventually([&] { return answered() > at_first + 400; }, 30000ms)) << leatd.log();
+    const auto begins = Clock::now();
+    const std::uint64_t before = answered();
+    const double rate = static_cast<double>(before - at_first) / seconds(begins - began);
+    const Json done = changed(leatd, of_kind(shm::ChangeKind::plan), plans[static_cast<std::size_t>(i + 1) % 2]);
+    ASSERT_EQ(state(done), "done") << done.dump() << leatd.log();
+    EXPECT_TRUE(done.at("in_place").get<bool>());
+    EXPECT_GE(done.at("waves").size(), 4U) << done.dump();
+    const double took = seconds(Clock::now() - begins);
+    std::printf("%.2f s, %.2f s worth of answers fewer\n", took,
+                took - static_cast<double>(answered() - before) / rate);
+  }
+  for (const auto& load : loads) {
+    expect_sound(*load, leatd);
+    EXPECT_EQ(load->served(), load->answered) << leatd.log();
+  }
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
 
