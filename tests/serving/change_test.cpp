@@ -160,6 +160,62 @@ TEST_F(Versions, ABrokenOneIsRefusedAndTheOldOneServesOn) {
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
 
+// No model at all, parts of one, shapes of others, and versions whose worker dies while they are on trial.
+TEST_F(Versions, TwentyBrokenOnesLeaveTheOldOneServing) {
+  const std::string good = model(1);
+  (void)folder_.write("1.onnx", good);
+  std::vector<std::string> broken = {folder_.path() + "/missing.onnx", folder_.path(),
+                                     folder_.write("text.onnx", "this is no model"), folder_.write("empty.onnx", "")};
+  for (const double part : {.05, .1, .25, .5, .75, .9, .99})
+    broken.push_back(folder_.write("part" + std::to_string(broken.size()) + ".onnx",
+                                   good.substr(0, static_cast<std::size_t>(part * static_cast<double>(good.size())))));
+  broken.push_back(folder_.write("zeros.onnx", std::string(good.size(), '\0')));
+  broken.push_back(folder_.write("shifted.onnx", "x" + good));
+  for (const int size : {8, 17, 32, 64})
+    broken.push_back(folder_.write("size" + std::to_string(size) + ".onnx", exec::chain_model(3, 1, 0, 3, size)));
+  broken.push_back(folder_.write("channels.onnx", exec::chain_model(3, 1, 0, 5, 16)));
+  Leatd leatd(config());
+  Load load(leatd, "a");
+  for (const std::string& file : broken) {
+    const Json done = changed(leatd, of_kind(shm::ChangeKind::replace, "a"), file);
+    EXPECT_TRUE(state(done) == "failed" || state(done) == "refused") << file << done.dump();
+    EXPECT_FALSE(line(done).empty()) << file;
+    const std::uint64_t then = load.so_far;
+    ASSERT_TRUE(eventually([&] { return load.so_far > then + 2; })) << file << leatd.log();
+  }
+  for (const std::uint64_t seed : {5, 6}) {  // nothing is wrong with these but what becomes of their workers
+    const std::vector<pid_t> before = children_of(leatd.pid());
+    const std::set<pid_t> old(before.begin(), before.end());
+    std::atomic<bool> over{false};
+    std::thread killer([&] {
+      while (!over) {
+        const Json now = change(leatd);
+        if (!now.is_object() || state(now) != "on_trial") continue;
+        for (const pid_t pid : children_of(leatd.pid()))
+          if (!old.contains(pid)) (void)::kill(pid, SIGKILL);
+        return;
+      }
+    });
+    shm::Change what = of_kind(shm::ChangeKind::replace, "a");
+    what.trial_ns = 20'000'000'000;
+    const Json done = changed(leatd, what, folder_.write("dies" + std::to_string(seed) + ".onnx", model(seed)));
+    over = true;
+    killer.join();
+    EXPECT_EQ(state(done), "failed") << done.dump() << leatd.log();
+    EXPECT_NE(line(done).find("; the version before serves again"), std::string::npos) << done.dump();
+  }
+  EXPECT_EQ(broken.size() + 2, 20U);
+  const std::uint64_t then = load.so_far;
+  EXPECT_TRUE(eventually([&] { return load.so_far > then + 20; })) << leatd.log();
+  load.end();
+  EXPECT_EQ(load.submitted, load.answered) << leatd.log();
+  EXPECT_EQ(load.mixed, 0U);
+  const auto total = leatd.total();
+  ASSERT_TRUE(total);
+  EXPECT_TRUE(balances(*total));
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
 // ---- plans, under load, with workers killed at every step ----
 
 constexpr std::uint32_t kPartitions = 4, kBatch = 4;
