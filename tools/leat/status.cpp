@@ -127,6 +127,15 @@ void print_coordinated(const Json& stream) {
       figure("margin_percent").c_str(), figure("measured_drop_percent").c_str(), text_of(stream, "evictions").c_str());
 }
 
+void print_change(const Json& change) {
+  std::string state = text_of(change, "state");
+  const std::size_t waves = list_of(change, "waves").size();
+  if (const auto wave = change.value("wave", std::size_t{0}); wave > 0 && waves > 0)
+    state += ", wave " + std::to_string(wave) + " of " + std::to_string(waves);
+  std::printf("latest change: %s, %s%s%s\n", text_of(change, "what").c_str(), state.c_str(),
+              text_of(change, "line").empty() ? "" : ": ", text_of(change, "line").c_str());
+}
+
 void print(const Json& status) {
   std::printf("leatd %s, pid %s: %s\n", text_of(status, "version").c_str(), text_of(status, "pid").c_str(),
               text_of(status, "phase").c_str());
@@ -148,9 +157,11 @@ void print(const Json& status) {
                 text_of(stream, "name").c_str(), text_of(stream, "client").c_str(), text_of(stream, "standing").c_str(),
                 text_of(stream, "offered").c_str(), text_of(stream, "granted").c_str(),
                 text_of(stream, "submitted").c_str());
-  if (const Json* const change = status.find("change"); change != nullptr && change->is_object())
-    std::printf("latest change: %s, %s%s%s\n", text_of(*change, "what").c_str(), text_of(*change, "state").c_str(),
-                text_of(*change, "line").empty() ? "" : ": ", text_of(*change, "line").c_str());
+  if (const Json* const change = status.find("change"); change != nullptr && change->is_object()) print_change(*change);
+  if (const Json* const replan = status.find("replan"); replan != nullptr && replan->value("state", "off") != "off")
+    std::printf("models follow the load: %s; %d changes, %d failures%s%s\n", text_of(*replan, "state").c_str(),
+                replan->value("changes", 0), replan->value("failures", 0),
+                text_of(*replan, "line").empty() ? "" : "; latest: ", text_of(*replan, "line").c_str());
   for (const Json& warning : list_of(status, "warnings"))
     std::printf("warning: %s\n", warning.is_string() ? warning.get<std::string>().c_str() : warning.dump().c_str());
 }
