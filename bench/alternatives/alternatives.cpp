@@ -71,7 +71,10 @@ constexpr cli::Command kCommand = {
         "by deadline. pulled: workers read the newest picture of the camera whose turn it is. leat: leatd with cpu = "
         "\"auto\" and the deadline as its objective, a connection a camera. leat-grants: the same, whose cameras make "
         "only "
-        "what leatd wants. leat-feed: leatd and `leat feed` on the cameras' videos. Latency is from when a picture is "
+        "what leatd wants. leat-feed: leatd and `leat feed` on the cameras' videos. leat-gateway, leat-bridge, "
+        "leat-session, leat-gstreamer: leatd by the doors of existing clients, each camera one that asks, waits, and "
+        "asks "
+        "again, but for GStreamer's. Latency is from when a picture is "
         "due to when its answer is in the hands of whoever asked.",
     .options = kOptions};
 
@@ -92,7 +95,7 @@ Result<std::vector<const Contender*>> chosen(const std::string& list, bool video
   std::vector<const Contender*> out;
   if (list.empty())
     for (const Contender& c : contenders())
-      if (videos || !c.of_videos) out.push_back(&c);
+      if (videos ? !c.of_raw : !c.of_videos) out.push_back(&c);
   std::istringstream in(list);
   for (std::string word; std::getline(in, word, ',');) {
     const Contender* const contender = find_contender(word);
@@ -102,6 +105,7 @@ Result<std::vector<const Contender*>> chosen(const std::string& list, bool video
       return Error{"there is no contender '" + word + "'; there are " + names};
     }
     if (contender->of_videos && !videos) return Error{"'" + word + "' needs videos; give --source h264"};
+    if (contender->of_raw && videos) return Error{"'" + word + "' cannot decode; give --source raw"};
     out.push_back(contender);
   }
   if (out.empty()) return Error{"--contenders names none"};

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,11 +33,18 @@ class Film {
   }
 };
 
+// Where a camera's pictures lie one behind the other, for who reads them by himself.
+struct RawPart {
+  int file = -1;                       // lives as long as the pictures
+  std::uint64_t first = 0, count = 0;  // pictures, each of kWidth x kHeight in NV12
+};
+
 class Pictures {
  public:
   virtual ~Pictures() = default;
   [[nodiscard]] virtual leat_format format() const = 0;
   [[nodiscard]] virtual std::vector<std::string> videos() const { return {}; }  // files; none of raw cameras
+  [[nodiscard]] virtual std::optional<RawPart> raw(std::uint32_t /*camera*/) const { return {}; }
   // Any thread.
   [[nodiscard]] virtual Result<std::unique_ptr<Film>> open(std::uint32_t camera) const = 0;
 };

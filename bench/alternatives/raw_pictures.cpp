@@ -38,10 +38,16 @@ class RawPictures final : public Pictures {
   RawPictures(Fd file, std::uint64_t each) : file_(std::move(file)), each_(each) {}
   [[nodiscard]] leat_format format() const override { return LEAT_FORMAT_nv12; }
   [[nodiscard]] Result<std::unique_ptr<Film>> open(std::uint32_t camera) const override {
-    return std::unique_ptr<Film>(std::make_unique<RawFilm>(file_.get(), camera % kScenes * each_, each_));
+    const RawPart part = part_of(camera);
+    return std::unique_ptr<Film>(std::make_unique<RawFilm>(part.file, part.first, part.count));
   }
+  [[nodiscard]] std::optional<RawPart> raw(std::uint32_t camera) const override { return part_of(camera); }
 
  private:
+  [[nodiscard]] RawPart part_of(std::uint32_t camera) const {
+    return {.file = file_.get(), .first = camera % kScenes * each_, .count = each_};
+  }
+
   Fd file_;
   std::uint64_t each_;
 };

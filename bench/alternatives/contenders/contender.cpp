@@ -37,6 +37,27 @@ std::span<const Contender> contenders() {
        .by_deadline = true,
        .of_videos = true,
        .start = start_leat_feed},
+      {.name = "leat-gateway",
+       .text = "leatd and `leat gateway`, a kept HTTP connection a camera",
+       .by_deadline = true,
+       .start = start_leat_gateway},
+      {.name = "leat-bridge",
+       .text = "leatd and `leat bridge zmq`, pictures of 320x320, a socket a camera",
+       .by_deadline = true,
+       .start = start_leat_bridge},
+#ifdef LEAT_BENCH_PYTHON
+      {.name = "leat-session",
+       .text = "leatd and a Python program a camera with leat.onnxruntime's sessions",
+       .by_deadline = true,
+       .of_raw = true,
+       .start = start_leat_session},
+#endif
+#ifdef LEAT_BENCH_GSTREAMER
+      {.name = "leat-gstreamer",
+       .text = "leatd and leatsink, a pipeline a camera",
+       .by_deadline = true,
+       .start = start_leat_gstreamer},
+#endif
   };
   return kAll;
 }

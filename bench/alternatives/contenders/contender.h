@@ -49,6 +49,7 @@ struct Contender {
   std::string_view name, text;
   bool by_deadline = false;  // what it does depends on the deadline
   bool of_videos = false;    // there must be some
+  bool of_raw = false;       // it cannot decode
   Result<std::unique_ptr<Running>> (*start)(const Run& run) = nullptr;
 };
 std::span<const Contender> contenders();
@@ -79,5 +80,9 @@ Result<std::unique_ptr<Running>> start_pulled(const Run& run);
 Result<std::unique_ptr<Running>> start_leat(const Run& run);
 Result<std::unique_ptr<Running>> start_leat_grants(const Run& run);
 Result<std::unique_ptr<Running>> start_leat_feed(const Run& run);
+Result<std::unique_ptr<Running>> start_leat_gateway(const Run& run);
+Result<std::unique_ptr<Running>> start_leat_bridge(const Run& run);
+Result<std::unique_ptr<Running>> start_leat_session(const Run& run);
+Result<std::unique_ptr<Running>> start_leat_gstreamer(const Run& run);
 
 }  // namespace leat::bench::alternatives

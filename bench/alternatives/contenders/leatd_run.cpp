@@ -26,8 +26,9 @@ Status become(uid_t user) {
 
 class LeatdRun final : public Running {
  public:
-  Status start(const Run& run, const Clients& clients) {
-    const auto application = shapes_application({.slo_ms = static_cast<double>(run.deadline_ns) / 1e6});
+  Status start(const Run& run, const Clients& clients, const std::string& given) {
+    const auto application = given.empty() ? shapes_application({.slo_ms = static_cast<double>(run.deadline_ns) / 1e6})
+                                           : Result<std::string>(given);
     if (!application.ok()) return Error{application.error()};
     const std::string mode = run.parties == Parties::users ? "socket_mode = \"0666\"\n" : "";
     auto daemon = LeatdChild::start(run.leatd, mode + *application, "cpu = \"auto\"\n");
@@ -68,9 +69,10 @@ class LeatdRun final : public Running {
 
 }  // namespace
 
-Result<std::unique_ptr<Running>> start_with_leatd(const Run& run, const Clients& clients) {
+Result<std::unique_ptr<Running>> start_with_leatd(const Run& run, const Clients& clients,
+                                                  const std::string& application) {
   auto out = std::make_unique<LeatdRun>();
-  if (const Status started = out->start(run, clients); !started) return Error{started.error()};
+  if (const Status started = out->start(run, clients, application); !started) return Error{started.error()};
   return std::unique_ptr<Running>(std::move(out));
 }
 

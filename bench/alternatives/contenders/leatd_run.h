@@ -11,6 +11,8 @@ namespace leat::bench::alternatives {
 
 // `clients` runs in a process of its own, once leatd serves on the socket; of two users one in a process of each.
 using Clients = std::function<Status(const std::string& socket, std::uint32_t party)>;
-Result<std::unique_ptr<Running>> start_with_leatd(const Run& run, const Clients& clients);
+// application: TOML; empty: `shapes`.
+Result<std::unique_ptr<Running>> start_with_leatd(const Run& run, const Clients& clients,
+                                                  const std::string& application = "");
 
 }  // namespace leat::bench::alternatives

@@ -1,6 +1,5 @@
 #include "tools/leat/gateway/serving/node.h"
 
-#include <boost/asio/post.hpp>
 #include <chrono>
 #include <utility>
 
@@ -12,7 +11,7 @@ constexpr std::int64_t kStaleNs = 1'500'000'000;
 
 }  // namespace
 
-// On the thread.
+// On the asking thread.
 Node::Seen Node::seen() {
   Seen out;
   if (!watch_ || watch_->daemon_gone()) {
@@ -36,12 +35,7 @@ Node::Seen Node::seen() {
   return out;
 }
 
-Node::Node(boost::asio::io_context& io, NodeOptions options)
-    : io_(io),
-      options_(std::move(options)),
-      timer_(io),
-      keep_(boost::asio::make_work_guard(blocking_)),
-      thread_([this] { blocking_.run(); }) {
+Node::Node(boost::asio::io_context& io, NodeOptions options) : io_(io), options_(std::move(options)), timer_(io) {
   auto none = std::make_shared<Catalogue>();
   none->phase = "leatd has not been asked yet";
   catalogue_ = std::move(none);
@@ -50,12 +44,10 @@ Node::Node(boost::asio::io_context& io, NodeOptions options)
 
 Node::~Node() {
   *alive_ = false;
-  links_.clear();  // disposes of them on the thread
-  keep_.reset();
-  thread_.join();
+  links_.clear();  // disposes of them on the streams' thread
+  asking_.end();
+  streams_.end();
 }
-
-void Node::post_to_thread(std::function<void()> work) { boost::asio::post(blocking_, std::move(work)); }
 
 bool Node::ready() const noexcept { return catalogue_->ready() && ::leat_now_ns() - looked_ns_ < kStaleNs; }
 
@@ -65,7 +57,7 @@ std::string Node::why_not() const {
 }
 
 void Node::ask() {
-  post_to_thread([this, alive = alive_] {
+  asking_.post([this, alive = alive_] {
     auto seen = std::make_shared<Seen>(this->seen());
     boost::asio::post(io_, [this, alive, seen] {
       if (*alive) told(std::move(*seen));
@@ -122,7 +114,7 @@ void Node::with_link(const StreamKey& key, std::vector<leat_tensor_shape> tensor
                                  " streams of this gateway are in use; raise --streams, or name fewer"});
   opening_[key].push_back(std::move(then));
   StreamSpec spec{.key = key, .tensors = std::move(tensors), .depth = options_.depth, .slots = options_.depth + 4};
-  post_to_thread([this, alive = alive_, spec = std::move(spec)] {
+  streams_.post([this, alive = alive_, spec = std::move(spec)] {
     auto opening = std::make_shared<Link::Opening>(Link::open(options_.socket, spec));
     boost::asio::post(io_, [this, alive, spec, opening] {
       if (*alive) opened(spec, std::move(*opening));
@@ -137,7 +129,7 @@ void Node::opened(const StreamSpec& spec, Link::Opening opening) {
   if (opening.opened) {
     auto dispose = [this](Link::Opened closed) {  // the thread outlives every link
       auto kept = std::make_shared<Link::Opened>(std::move(closed));
-      post_to_thread([kept]() mutable { kept.reset(); });
+      streams_.post([kept]() mutable { kept.reset(); });
     };
     link = std::make_shared<Link>(io_, spec, std::move(*opening.opened), std::move(dispose));
     links_[spec.key] = link;

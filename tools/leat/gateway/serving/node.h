@@ -1,11 +1,12 @@
 // The gateway's side of its leatd: what it serves and counts (looked at five times a second), and the streams that
-// requests share. A thread of its own does what waits for leatd: it asks, opens streams and closes them. Streams that
-// nobody has used for a while are closed, and the longest unused gives way to a new one. Thread rule: the gateway's
-// thread.
+// requests share. Threads of its own do what waits for leatd: one asks, the other opens streams and closes them, which
+// takes as long as their memory does, and must not make this node look dead. Streams that nobody has used for a while
+// are closed, and the longest unused gives way to a new one. Thread rule: the gateway's thread.
 #pragma once
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <map>
@@ -14,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tools/leat/gateway/serving/catalogue.h"
@@ -28,6 +30,25 @@ struct NodeOptions {
   std::uint32_t streams = 8;
   std::uint32_t depth = 8;
   std::int64_t unused_ns = 30'000'000'000;
+};
+
+// A thread that does one thing after the other, until its owner goes and nothing is left to do.
+class InTurn {
+ public:
+  InTurn() : keep_(boost::asio::make_work_guard(io_)), thread_([this] { io_.run(); }) {}
+  ~InTurn() { end(); }
+  InTurn(const InTurn&) = delete;
+  InTurn& operator=(const InTurn&) = delete;
+  void post(std::function<void()> work) { boost::asio::post(io_, std::move(work)); }
+  void end() {
+    keep_.reset();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  boost::asio::io_context io_;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> keep_;
+  std::thread thread_;
 };
 
 class Node {
@@ -65,7 +86,6 @@ class Node {
   void opened(const StreamSpec& spec, Link::Opening opening);
   void sweep();
   bool make_room();
-  void post_to_thread(std::function<void()> work);
 
   boost::asio::io_context& io_;
   const NodeOptions options_;
@@ -76,10 +96,8 @@ class Node {
   std::map<StreamKey, std::vector<OnLink>> opening_;
   boost::asio::steady_timer timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  boost::asio::io_context blocking_;
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> keep_;
-  std::optional<tools::Watch> watch_;  // the thread's
-  std::thread thread_;
+  std::optional<tools::Watch> watch_;  // the asking thread's
+  InTurn asking_, streams_;
 };
 
 }  // namespace leat::gateway
