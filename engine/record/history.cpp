@@ -16,7 +16,7 @@ class Reading {
  private:
   struct Flight {  // a batch on its way
     bool live = false, runs = false;
-    core::TimeNs start_ns = 0;
+    core::TimeNs sent_ns = 0, start_ns = 0;
     core::RouteId route = 0;
     std::uint32_t stage = 0, first_stage = 0;
     std::vector<core::PartitionId> path;
@@ -26,6 +26,7 @@ class Reading {
   void take(const Entry& e);
   void open(core::StreamId id, const core::StreamConfig& config, core::TimeNs at);
   void sent(const Entry& e);
+  void found(const Entry& e);
   void ended(std::uint32_t batch, std::uint32_t stage, core::TimeNs at, bool lost);
 
   Record& record_;
@@ -46,18 +47,35 @@ void Reading::sent(const Entry& e) {
   Flight& f = flights_[e.batch];
   f = {.live = true,
        .runs = e.flag,
-       .start_ns = e.flag && went_on_ns_ != 0 ? went_on_ns_ : e.at_ns,
+       .sent_ns = e.flag && went_on_ns_ != 0 ? went_on_ns_ : e.at_ns,
        .route = e.route,
        .stage = e.stage,
        .first_stage = e.stage,
        .path = e.path,
-       .first = static_cast<std::uint32_t>(out_.run_frames.size()),
+       .first = static_cast<std::uint32_t>(out_.tasks.size()),
        .count = static_cast<std::uint32_t>(e.tasks.size()),
        .plan = static_cast<std::uint32_t>(out_.plans.size() - 1)};
+  f.start_ns = f.sent_ns;
   for (const core::TaskRef& t : e.tasks) {
     const auto frame = frame_of_.find(t.token);
-    out_.run_frames.push_back(frame == frame_of_.end() ? kNone : frame->second);
+    out_.tasks.push_back(
+        {.frame = frame == frame_of_.end() ? kNone : frame->second, .item = t.item, .rows = t.items, .units = t.units});
     f.units += t.units;
+  }
+}
+
+// What a batch's last stage has found, if this is it.
+void Reading::found(const Entry& e) {
+  const auto flight = flights_.find(e.batch);
+  if (flight == flights_.end() || !flight->second.live || flight->second.stage != e.stage) return;
+  const Flight& f = flight->second;
+  const core::Topology& t = out_.plans[f.plan].plan->topology;
+  if (f.route >= t.routes.size() || e.stage + 1 != t.routes[f.route].stages.size()) return;
+  for (std::uint32_t i = 0; i < f.count; ++i) {
+    if (e.results.empty())
+      out_.tasks[f.first + i].fan_out = 1;
+    else if (i < e.results.size() && e.results[i].ok)
+      out_.tasks[f.first + i].fan_out = e.results[i].fan_out;
   }
 }
 
@@ -67,7 +85,8 @@ void Reading::ended(std::uint32_t batch, std::uint32_t stage, core::TimeNs at, b
   Flight& f = found->second;
   const core::Topology& t = out_.plans[f.plan].plan->topology;
   if (f.runs && f.route < t.routes.size())
-    out_.runs.push_back({.start_ns = std::min(f.start_ns, at),
+    out_.runs.push_back({.sent_ns = std::min(f.sent_ns, at),
+                         .start_ns = std::min(f.start_ns, at),
                          .end_ns = at,
                          .partition = f.partition(),
                          .route = f.route,
@@ -79,6 +98,7 @@ void Reading::ended(std::uint32_t batch, std::uint32_t stage, core::TimeNs at, b
                          .plan = f.plan,
                          .lost = lost});
   f.runs = false;
+  f.sent_ns = at;
   if (lost || ++f.stage - f.first_stage == f.path.size()) f.live = false;
 }
 
@@ -88,7 +108,7 @@ void Reading::take(const Entry& e) {
       if (out_.plans.empty()) out_.plans.push_back({e.at_ns, e.plan});
       return;
     case Kind::replace:
-      out_.plans.push_back({e.at_ns, e.plan});
+      out_.plans.push_back({.at_ns = e.at_ns, .plan = e.plan, .measured_anew = e.flag});
       return;
     case Kind::begin:
       out_.whole = true;
@@ -117,7 +137,8 @@ void Reading::take(const Entry& e) {
                              .deadline_ns = e.submission.deadline_ns,
                              .stream = s->second,
                              .items = e.submission.items,
-                             .key = e.submission.key});
+                             .key = e.submission.key,
+                             .branch_draw = e.submission.branch_draw});
       return;
     }
     case Kind::answer:
@@ -140,6 +161,7 @@ void Reading::take(const Entry& e) {
       return;
     case Kind::stage_finished:
       went_on_ns_ = e.went_on_ns;
+      found(e);
       return ended(e.batch, e.stage, e.at_ns, false);
     case Kind::partition_lost:
       for (auto& [batch, flight] : flights_)

@@ -22,24 +22,32 @@ struct History {
     core::TimeNs deadline_ns = 0;  // as submitted; 0: its stream's
     std::uint32_t stream = 0;      // index into streams
     std::uint32_t items = 1, key = 0;
+    std::uint64_t branch_draw = 0;
     core::TimeNs answered_ns = 0;  // 0: not within the record
     Outcome outcome = Outcome::pending;
     Reason reason = Reason::none;
   };
-  struct Run {  // one stage of one batch
+  struct Run {                 // one stage of one batch
+    core::TimeNs sent_ns = 0;  // when it was due there: sent, or done with the stage before
     core::TimeNs start_ns = 0, end_ns = 0;
     core::PartitionId partition = 0;
     core::RouteId route = 0;
     core::ModuleId module = 0;
     std::uint32_t stage = 0;
     std::uint32_t units = 0;             // what its tasks take of the route's tables
-    std::uint32_t first = 0, count = 0;  // of run_frames: its tasks' frames, kNone where that is not known
+    std::uint32_t first = 0, count = 0;  // of tasks
     std::uint32_t plan = 0;              // index into plans
     bool lost = false;                   // its partition was, before it ended
+  };
+  struct Task {                                   // of a run
+    std::uint32_t frame = core::kNone;            // index into frames; kNone: not known
+    std::uint32_t item = 0, rows = 1, units = 1;  // as core::TaskRef has them
+    std::uint32_t fan_out = core::kNone;          // what its route's last stage found; kNone: it has not ended well
   };
   struct Plan {
     core::TimeNs at_ns = 0;
     std::shared_ptr<const RecordedPlan> plan;
+    bool measured_anew = false;
   };
   struct Change {  // of a partition
     core::TimeNs at_ns = 0;
@@ -56,7 +64,7 @@ struct History {
   std::vector<Stream> streams;
   std::vector<Frame> frames;  // by at_ns
   std::vector<Run> runs;      // by end_ns
-  std::vector<std::uint32_t> run_frames;
+  std::vector<Task> tasks;
   std::vector<Change> changes;
   std::vector<Happened> notes;
   bool whole = false;  // the core was made within it: nothing came before

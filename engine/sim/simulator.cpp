@@ -43,6 +43,22 @@ struct Unit {  // what executes on one partition
   std::int64_t slow_permille = 1000;
 };
 
+struct Coming {  // of a stream, or its going
+  TimeNs at_ns = 0;
+  std::uint32_t stream = 0;
+  bool goes = false;
+};
+
+std::vector<Coming> comings_of(const Scenario& s) {
+  std::vector<Coming> out;
+  for (std::uint32_t i = 0; i < s.lives.size(); ++i) {
+    if (s.lives[i].opened_ns > 0) out.push_back({.at_ns = s.lives[i].opened_ns, .stream = i});
+    if (s.lives[i].closed_ns != kNever) out.push_back({.at_ns = s.lives[i].closed_ns, .stream = i, .goes = true});
+  }
+  std::ranges::stable_sort(out, {}, &Coming::at_ns);
+  return out;
+}
+
 class Run final : private core::TaskSizes, private core::Offers {
  public:
   explicit Run(const Scenario& s);
@@ -57,6 +73,9 @@ class Run final : private core::TaskSizes, private core::Offers {
     trace_.hash = (trace_.hash ^ mix(static_cast<std::uint64_t>(now_) + (what << 56) + (a << 20) + b)) * 0x100000001B3u;
   }
   [[nodiscard]] TimeNs clock() const { return now_ + events_.step_ns; }
+  void find_fan_outs(const core::Topology& t);
+  void open(std::size_t stream);
+  void come_or_go(const Coming& c);
   void arrive(std::size_t arrival);
   void submit(std::size_t arrival);
   void send_frame();
@@ -104,10 +123,12 @@ class Run final : private core::TaskSizes, private core::Offers {
     TimeNs step_ns = 0;  // the scheduler's clock is so far ahead
   };
   struct Flights {
-    explicit Flights(std::uint32_t n) : batches(n), arrival_of(std::size_t{n} * core::kMaxBatch) {}
+    explicit Flights(std::uint32_t n)
+        : batches(n), arrival_of(std::size_t{n} * core::kMaxBatch), item_of(arrival_of.size()) {}
 
     std::vector<SimBatch> batches;
-    std::vector<std::uint32_t> arrival_of;  // [batch * kMaxBatch + i]: arrival of the batch's i-th task
+    // [batch * kMaxBatch + i]: arrival of the batch's i-th task, and which of its sub-requests it is
+    std::vector<std::uint32_t> arrival_of, item_of;
   };
   struct Machine {
     explicit Machine(const core::Topology& t)
@@ -139,7 +160,9 @@ class Run final : private core::TaskSizes, private core::Offers {
   std::unique_ptr<core::Estimator> estimator_;  // nullptr: the policy looks at no estimates
   Filmed cameras_;
   Producers producers_;
-  std::vector<core::StreamId> streams_;
+  std::vector<core::StreamId> streams_;  // kNone: not there yet
+  std::vector<TimeNs> slo_;              // by stream
+  const std::vector<Coming> comings_;
   Events events_;
   Flights flights_;
   Machine machine_;
@@ -164,32 +187,50 @@ Run::Run(const Scenario& s)
       estimator_(core::make_estimator(s.policy, s.topology, s.estimate_draws, s.seed)),
       cameras_{.world = Cameras(s.cameras, periods_of(s))},
       producers_(s.limits.streams),
+      streams_(s.streams.size(), kNone),
+      slo_(s.streams.size(), 0),
+      comings_(comings_of(s)),
       flights_(s.limits.batches),
       machine_(s.topology),
       seen_(s.arrivals.size()),
-      fans_out_(s.topology.modules.size(), 0) {
+      fans_out_(std::max<std::size_t>(s.topology.modules.size(), s.limits.modules), 0) {
   if (s.size) core_.measure_tasks(*this);
   core_.watch_offers(*this);
   core_.record(s.record, 0);
-  for (const core::ModuleSpec& m : s.topology.modules) {
-    if (m.fan_out_cap <= 1) continue;
-    for (core::ModuleId before : m.before) fans_out_[before] = 1;
-  }
+  find_fan_outs(s.topology);
   for (PartitionId p = 0; p < machine_.units.size(); ++p) core_.partition_ready(0, p);
-  for (const core::StreamConfig& config : s.streams) {
-    streams_.push_back(core_.open_stream(0, config));
-    if (streams_.back() == kNone) unsafe("a stream cannot be opened", 0);
-    const std::size_t i = streams_.size() - 1;
-    if (config.waits_for_grants) producers_.open(streams_[i], i < s.producers.size() ? s.producers[i] : Producer{});
-  }
+  for (std::size_t i = 0; i < s.streams.size(); ++i)
+    if (i >= s.lives.size() || s.lives[i].opened_ns <= 0) open(i);
   cameras_.of_stream.resize(s.limits.streams, kNone);
   for (std::uint32_t c = 0; c < s.cameras.size(); ++c) cameras_.of_stream[streams_[s.cameras[c].stream]] = c;
   if (estimator_ != nullptr) plan(s.estimate_every_ns, EventKind::estimate, 0, 0);
 }
 
+void Run::find_fan_outs(const core::Topology& t) {
+  std::ranges::fill(fans_out_, std::uint8_t{0});
+  for (const core::ModuleSpec& m : t.modules) {
+    if (m.fan_out_cap <= 1) continue;
+    for (core::ModuleId before : m.before) fans_out_[before] = 1;
+  }
+}
+
+void Run::open(std::size_t i) {
+  const core::StreamConfig& config = scenario_.streams[i];
+  streams_[i] = core_.open_stream(clock(), config);
+  if (streams_[i] == kNone) unsafe("a stream cannot be opened", now_);
+  slo_[i] = config.slo_ns > 0 ? config.slo_ns : plan_->applications[config.application].slo_ns;
+  if (config.waits_for_grants)
+    producers_.open(streams_[i], i < scenario_.producers.size() ? scenario_.producers[i] : Producer{});
+}
+
+void Run::come_or_go(const Coming& c) {
+  if (!c.goes) return open(c.stream);
+  core_.close_stream(clock(), streams_[c.stream], Reason::stream_closed);
+}
+
 Outcomes Run::execute() {
   const double started = cpu_seconds();
-  std::size_t next = 0, next_fault = 0, next_plan = 0;
+  std::size_t next = 0, next_fault = 0, next_plan = 0, next_coming = 0;
   TimeNs again_ns = 0;  // a plan waits for earlier ones to be over until then
   const std::vector<Arrival>& arrivals = scenario_.arrivals;
   const TimeNs last_arrival = arrivals.empty() ? 0 : arrivals.back().at_ns;
@@ -201,11 +242,12 @@ Outcomes Run::execute() {
     const TimeNs at_timer = timer == kNever ? kNever : std::max(now_, timer - events_.step_ns);
     const auto& plans = scenario_.replacements;
     const TimeNs at_plan = next_plan < plans.size() ? std::max({now_, again_ns, plans[next_plan].at_ns}) : kNever;
+    const TimeNs at_coming = next_coming < comings_.size() ? comings_[next_coming].at_ns : kNever;
     const bool filming = !scenario_.cameras.empty() && now_ < scenario_.cameras_until_ns;
     const TimeNs at_frame =
         filming && cameras_.world.next() < scenario_.cameras_until_ns ? cameras_.world.next() : kNever;
     if (at_arrival == kNever && at_fault == kNever && core_.idle() && !filming && producers_.writing() == 0) break;
-    const TimeNs at = std::min({at_arrival, at_event, at_fault, at_timer, at_plan, at_frame});
+    const TimeNs at = std::min({at_arrival, at_event, at_fault, at_timer, at_plan, at_frame, at_coming});
     if (at == kNever || at > std::max(last_arrival, scenario_.cameras_until_ns) + scenario_.drain_ns) {
       out_.drained = core_.idle();
       break;
@@ -220,6 +262,8 @@ Outcomes Run::execute() {
       fault(scenario_.faults[next_fault++]);
     } else if (at_plan == at) {
       replace(plans[next_plan]) ? void(++next_plan) : void(again_ns = now_ + 1'000'000);
+    } else if (at_coming == at) {
+      come_or_go(comings_[next_coming++]);
     } else if (at_timer == at) {
       core_.advance(clock());
     } else if (at_frame == at) {
@@ -278,16 +322,14 @@ void Run::arrive(std::size_t i) {
 void Run::submit(std::size_t i) {
   const Arrival& a = arrival(i);
   note(1, a.stream, i);
-  const core::StreamConfig& config = scenario_.streams[a.stream];
-  const TimeNs slo = config.slo_ns > 0 ? config.slo_ns : scenario_.topology.applications[config.application].slo_ns;
-  seen_.deadline[i] = capture_ns(a) + events_.step_ns + slo;
+  seen_.deadline[i] = capture_ns(a) + events_.step_ns + slo_[a.stream];
   (void)core_.submit(clock(), {.stream = streams_[a.stream],
                                .token = i,
                                .capture_ns = capture_ns(a) + events_.step_ns,
                                .deadline_ns = a.deadline_ns == 0 ? 0 : a.deadline_ns + events_.step_ns,
                                .items = a.items,
                                .key = a.key,
-                               .branch_draw = mix(scenario_.seed ^ mix(i)) | 1});
+                               .branch_draw = a.branch_draw != 0 ? a.branch_draw : mix(scenario_.seed ^ mix(i)) | 1});
 }
 
 void Run::handle(const Event& e) {
@@ -333,8 +375,9 @@ bool Run::replace(const Replacement& r) {
   }
   if (!core_.core().same_requests(r.topology)) unsafe("a plan takes over that has other requests", now_);
   record::PreparedPlan plan = core_.prepare(r.topology, scenario_.policy, scenario_.names);
-  if (!core_.replace(clock(), plan, false)) return false;
+  if (!core_.replace(clock(), plan, r.measured_anew)) return false;
   plan_ = &r.topology;
+  find_fan_outs(*plan_);
   note(7, r.topology.routes.size(), 0);
   return true;
 }
@@ -401,6 +444,7 @@ void Run::sent(const core::Action& a) {
   for (std::size_t i = 0; i < a.tasks.size(); ++i) {
     flights_.arrival_of[std::size_t{a.batch.index} * core::kMaxBatch + i] =
         static_cast<std::uint32_t>(a.tasks[i].token);
+    flights_.item_of[std::size_t{a.batch.index} * core::kMaxBatch + i] = a.tasks[i].item;
     b.items += a.tasks[i].units;
   }
   note(3, a.path[0], b.tasks);
@@ -519,6 +563,7 @@ TimeNs Run::duration(const SimBatch& b, PartitionId p) {
                             .stage = b.stage,
                             .partition = p,
                             .items = b.items,
+                            .at_ns = now_,
                             .planned_ns = d,
                             .serial = trace_.executions,
                             .tasks = {scratch_.refs.data(), b.tasks},
@@ -536,8 +581,15 @@ TimeNs Run::duration(const SimBatch& b, PartitionId p) {
 
 std::span<const core::TaskResult> Run::results(const SimBatch& b) {
   if (fans_out_[b.module] == 0) return {};
-  const core::Topology& t = scenario_.topology;
+  const core::Topology& t = *b.plan;
   const auto id = static_cast<std::size_t>(&b - flights_.batches.data());
+  const auto task = [&](std::size_t i) { return id * core::kMaxBatch + i; };
+  if (scenario_.fan_out) {
+    for (std::size_t i = 0; i < b.tasks; ++i)
+      scratch_.results[i] = {.fan_out =
+                                 scenario_.fan_out(flights_.arrival_of[task(i)], b.module, flights_.item_of[task(i)])};
+    return {scratch_.results.data(), b.tasks};
+  }
   double mean = 1;
   std::uint32_t min = 0;  // a module beside those that fan out has a task of every request
   for (core::ModuleId next : t.modules[b.module].after) {
@@ -548,7 +600,7 @@ std::span<const core::TaskResult> Run::results(const SimBatch& b) {
     }
   }
   for (std::size_t i = 0; i < b.tasks; ++i) {
-    Random random(scenario_.seed ^ mix(flights_.arrival_of[id * core::kMaxBatch + i] * 64ull + b.module));
+    Random random(scenario_.seed ^ mix(flights_.arrival_of[task(i)] * 64ull + b.module));
     scratch_.results[i] = {.ok = true, .reason = Reason::none, .fan_out = std::max(min, random.poisson(mean))};
   }
   return {scratch_.results.data(), b.tasks};

@@ -51,6 +51,7 @@ struct Execution {
   std::uint32_t stage = 0;
   core::PartitionId partition = 0;
   std::uint32_t items = 1;
+  TimeNs at_ns = 0;  // when it begins
   TimeNs planned_ns = 0;
   std::uint64_t serial = 0;              // number of this execution
   std::span<const core::TaskRef> tasks;  // token = index of the arrival
@@ -74,6 +75,11 @@ struct RunEvent {  // one stage of one batch, when it has ended
 struct Replacement {  // another plan takes over: the same applications and modules
   TimeNs at_ns = 0;
   core::Topology topology;
+  bool measured_anew = false;  // as core::Scheduler::replace says
+};
+
+struct StreamLife {  // opened before what comes at the same time
+  TimeNs opened_ns = 0, closed_ns = core::kNever;
 };
 
 struct ShownEvent {  // a coordinated stream's answer has come: from now on its client tracks from there
@@ -87,6 +93,7 @@ struct Scenario {
   core::Policy policy;
   core::Limits limits{.streams = 64, .requests = 16384, .tasks = 65536, .batches = 2048, .actions = 32768};
   std::vector<core::StreamConfig> streams{core::StreamConfig{.depth = 16384}};
+  std::vector<StreamLife> lives;  // by stream, of those that come later or go before the end; the others do not
   // Sorted by at_ns. Of a stream that waits for grants: when its pictures are there; it submits those that are wanted.
   std::vector<Arrival> arrivals;
   std::vector<Producer> producers;        // by stream, of those that wait for grants; the others have the default
@@ -108,6 +115,9 @@ struct Scenario {
   record::Names names;
   // Optional. How much of a batch an item takes (core::TaskSizes), by its arrival; 1 or more.
   std::function<std::uint32_t(std::size_t arrival, core::ModuleId module, std::uint32_t item)> size;
+  // Optional. What a task finds for the modules behind its own, where any of them has several tasks a request; default:
+  // Poisson by the topology's means.
+  std::function<std::uint32_t(std::size_t arrival, core::ModuleId module, std::uint32_t item)> fan_out;
   // Optional. The duration of one execution, before slowness; and what one wants to see.
   std::function<TimeNs(const Execution&)> duration;
   std::function<void(const AnswerEvent&)> on_answer;

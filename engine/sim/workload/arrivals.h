@@ -20,7 +20,8 @@ struct Arrival {
   std::uint32_t stream = 0;  // index into Scenario::streams
   std::uint32_t items = 1;
   std::uint32_t key = 0;
-  TimeNs deadline_ns = 0;  // sooner than by its stream's SLO; 0: by that
+  TimeNs deadline_ns = 0;         // sooner than by its stream's SLO; 0: by that
+  std::uint64_t branch_draw = 0;  // core::Submission's; 0: by the scenario's seed
 };
 
 // Homogeneous Poisson process; times in [0, length_ns).

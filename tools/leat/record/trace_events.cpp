@@ -91,7 +91,7 @@ void Writer::arrows_to(std::uint32_t index, TimeNs start) {
   const History::Run& to = h_.runs[index];
   std::set<std::uint32_t> from;
   for (std::uint32_t i = to.first; i < to.first + to.count; ++i)
-    if (const std::uint32_t frame = h_.run_frames[i]; frame != kNone)
+    if (const std::uint32_t frame = h_.tasks[i].frame; frame != kNone)
       if (const std::uint32_t run = before(to, frame); run != kNone) from.insert(run);
   for (const std::uint32_t f : from) {
     const History::Run& r = h_.runs[f];
@@ -114,8 +114,8 @@ void Writer::run(std::uint32_t index) {
   drawn_.emplace_back(start, end);
   std::set<std::uint32_t> streams, frames;
   for (std::uint32_t i = r.first; i < r.first + r.count; ++i)
-    if (h_.run_frames[i] != kNone && frames.insert(h_.run_frames[i]).second)
-      streams.insert(h_.streams[h_.frames[h_.run_frames[i]].stream].id);
+    if (h_.tasks[i].frame != kNone && frames.insert(h_.tasks[i].frame).second)
+      streams.insert(h_.streams[h_.frames[h_.tasks[i].frame].stream].id);
   const core::RouteSpec& route = plan.topology.routes[r.route];
   std::string name = module_name(plan, r.module);
   if (route.stages.size() > 1) name += formatted(" %u/%zu", r.stage + 1, route.stages.size());

@@ -18,6 +18,7 @@
 #include "tools/leat/sim/coordinated.h"
 #include "tools/leat/sim/replay.h"
 #include "tools/leat/sim/results.h"
+#include "tools/leat/sim/what_if.h"
 
 namespace leat::tools {
 namespace {
@@ -34,7 +35,15 @@ constexpr cli::Option kOptions[] = {
      .type = cli::Type::path,
      .value = "RECORD",
      .help = "instead of all that: do again what this record of leatd's holds, and compare every action of its "
-             "scheduler; of the other options only --json goes with it"},
+             "scheduler; with --presets, --plan, --without or --twice: what would have become of its frames"},
+    {.name = "without",
+     .type = cli::Type::text,
+     .value = "LIST",
+     .help = "with --replay: as if these partitions of the record were not there"},
+    {.name = "twice",
+     .type = cli::Type::text,
+     .value = "LIST",
+     .help = "with --replay: as if beside each of these partitions there were another like it"},
     {.name = "trace",
      .letter = 't',
      .type = cli::Type::text,
@@ -48,7 +57,7 @@ constexpr cli::Option kOptions[] = {
      .value = "LIST",
      .fallback = "leat",
      .help = "policy presets, separated by commas, each with settings if wanted (leat,leat:risk_permille=2000); "
-             "all: every one there is"},
+             "all: every one there is; with --replay also recorded: the record's own"},
     {.name = "load",
      .letter = 'l',
      .type = cli::Type::real,
@@ -121,6 +130,8 @@ constexpr cli::Example kExamples[] = {
     {.line = "leat sim --plan plan.json --trace gamma:1.4 --sweep 0.5:1.2:0.1 --seeds 3",
      .text = "how much load the plan carries when arrivals are bursty"},
     {.line = "leat sim --replay leatd.record", .text = "does this leat decide as the leatd did that recorded it?"},
+    {.line = "leat sim --replay leatd.record --presets recorded,nexus --twice gpu1",
+     .text = "what would have become of its frames with one partition more, under two policies"},
 };
 constexpr cli::Command kCommand = {
     .name = "leat sim",
@@ -135,7 +146,12 @@ constexpr cli::Command kCommand = {
         "per-request trace (*_arrivals_*) is "
         "stretched as a whole.\n\n"
         "With --replay nothing is simulated: the scheduler that a leatd recorded ([daemon] recorder) is made again and "
-        "fed what that one was fed. All of its actions are the same; one that differs is a fault, or another release.",
+        "fed what that one was fed. All of its actions are the same; one that differs is a fault, or another "
+        "release.\n\n"
+        "With --replay and another policy, plan or set of partitions the record's frames come as they came, and "
+        "batches "
+        "take times that are drawn from the record, --seeds times (8). The totals stand beside the recorded ones; "
+        "those of the recorded policy show how far to trust the others.",
     .options = kOptions,
     .examples = kExamples,
     .see_also = "leat-plan(1), leat-record(1), leatd(8)",
@@ -354,13 +370,25 @@ Status prepare_outputs(const cli::Arguments& args, const sim::Study& study) {
   return args.given("report") ? prepare_report(args.text("report")) : Done{};
 }
 
+bool goes_with_what_if(std::string_view option) {
+  constexpr std::string_view kThese[] = {"replay", "json", "presets", "plan", "without", "twice", "seed", "seeds"};
+  return std::ranges::find(kThese, option) != std::end(kThese);
+}
+
 int run(const cli::Arguments& args) {
   if (args.given("replay")) {
     for (const cli::Option& option : kOptions)
-      if (option.name != "replay" && option.name != "json" && args.given(option.name))
+      if (!asks_what_if(args) ? option.name != "replay" && option.name != "json" && args.given(option.name)
+                              : !goes_with_what_if(option.name) && args.given(option.name))
         return cli::fail(kCommand.name, "--" + std::string(option.name) + ": a record has its own; leave it out");
-    return replay_record(args);
+    if (args.given("plan") && (args.given("without") || args.given("twice")))
+      return cli::fail(kCommand.name, "--plan: has partitions of its own; leave out --without and --twice");
+    return asks_what_if(args) ? ask_what_if(args) : replay_record(args);
   }
+  for (const char* option : {"without", "twice"})
+    if (args.given(option))
+      return cli::fail(kCommand.name,
+                       "--" + std::string(option) + ": needs --replay RECORD, whose partitions it means");
   if (!args.given("plan"))
     return cli::fail(kCommand.name, "'--plan FILE' is missing: the plan, as leat plan writes it; or --replay RECORD");
   const auto presets = papers::read_policies(args.text("presets"));

@@ -1,0 +1,267 @@
+// What a record's frames would have come to: asked for what was done, the totals are those of the record; asked for
+// something else, they are those of a run of that.
+#include "engine/sim/what_if.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "engine/core/test/test_bench.h"
+#include "engine/papers/presets.h"
+#include "engine/sim/recorded_times.h"
+#include "engine/sim/simulator.h"
+#include "engine/sim/workload/random.h"
+
+namespace leat::sim {
+namespace {
+
+using core::test::kMs;
+using core::test::kUs;
+
+constexpr TimeNs kSecond = 1'000 * kMs, kOverheadNs = 150 * kUs;
+constexpr std::uint64_t kSeed = 11, kDraws = 3;
+
+struct Tape {
+  std::vector<std::byte> bytes = std::vector<std::byte>(32 * record::kSegmentBytes);
+  record::Ring ring{bytes, record::kSegmentBytes, 0, "test"};
+};
+
+core::StageSpec stage(std::vector<core::PartitionId> pool, TimeNs base, TimeNs each) {
+  return {.pool = std::move(pool), .latency = core::test::affine(base, each, 8)};
+}
+
+// Two applications, of which the second has two modules; every partition serves every module.
+core::Topology all_on_all(std::uint32_t partitions = 4) {
+  core::Topology t;
+  std::vector<core::PartitionId> all(partitions);
+  for (core::PartitionId p = 0; p < partitions; ++p) all[p] = p;
+  t.partitions.resize(partitions);
+  t.applications = {{.slo_ns = 150 * kMs, .modules = {0}}, {.slo_ns = 250 * kMs, .modules = {1, 2}}};
+  t.modules = {{.application = 0, .routes = {0}},
+               {.application = 1, .after = {2}, .routes = {1}},
+               {.application = 1, .before = {1}, .items_per_request = 2, .fan_out_cap = 4, .routes = {2}}};
+  t.routes = {{.module = 0, .batch = 8, .rate_rps = 400, .stages = {stage(all, 4 * kMs, 2 * kMs)}},
+              {.module = 1, .batch = 8, .rate_rps = 400, .stages = {stage(all, 5 * kMs, 2 * kMs)}},
+              {.module = 2, .batch = 8, .rate_rps = 800, .stages = {stage(all, 2 * kMs, kMs)}}};
+  return t;
+}
+
+// A model cut into two stages, each on partitions of its own.
+core::Topology two_stages() {
+  core::Topology t;
+  t.partitions.resize(6);
+  t.applications = {{.slo_ns = 150 * kMs, .modules = {0}}};
+  t.modules = {{.application = 0, .routes = {0}}};
+  t.routes = {{.module = 0,
+               .batch = 8,
+               .rate_rps = 1'000,
+               .stages = {stage({0, 1, 2}, 6 * kMs, 2 * kMs), stage({3, 4, 5}, 6 * kMs, 2 * kMs)}}};
+  return t;
+}
+
+// What the partitions do in a second, in batches of 8, divided evenly among the applications.
+double capacity_rps(const core::Topology& t) {
+  double work = 0;  // of a request of each, in partition-seconds
+  for (const core::RouteSpec& r : t.routes)
+    for (const core::StageSpec& s : r.stages)
+      work += static_cast<double>(s.latency.p50_ns[7] + kOverheadNs) * 1e-9 / 8 * t.modules[r.module].items_per_request;
+  return static_cast<double>(t.partitions.size()) / work * static_cast<double>(t.applications.size());
+}
+
+// Arrivals, and what a batch takes in this world: its plan, noise, and what waking up and reporting costs.
+Scenario world(core::Topology topology, double rate_rps, std::uint32_t noise_permille, TimeNs length) {
+  Scenario s;
+  s.topology = std::move(topology);
+  s.seed = kSeed;
+  s.streams.clear();
+  std::vector<std::vector<Arrival>> lists;
+  const auto applications = static_cast<std::uint32_t>(s.topology.applications.size());
+  for (std::uint32_t a = 0; a < applications; ++a) {
+    s.streams.push_back({.application = a, .depth = 4096});
+    lists.push_back(to_stream(poisson(rate_rps / applications, length, kSeed + a), a));
+    s.names.applications.push_back("app" + std::to_string(a));
+  }
+  s.arrivals = merged(lists);
+  for (core::ModuleId m = 0; m < s.topology.modules.size(); ++m) s.names.modules.push_back("m" + std::to_string(m));
+  for (core::PartitionId p = 0; p < s.topology.partitions.size(); ++p)
+    s.names.partitions.push_back("p" + std::to_string(p));
+  s.duration = [noise_permille](const Execution& e) {
+    Random random(kSeed ^ mix(e.serial));
+    const double noise = std::max(-0.9, random.normal() * noise_permille / 1000);
+    return static_cast<TimeNs>(static_cast<double>(e.planned_ns) * (1 + noise)) + kOverheadNs;
+  };
+  return s;
+}
+
+Outcomes run_as(Scenario& s, const char* preset, record::Ring* ring = nullptr) {
+  EXPECT_TRUE(papers::preset(preset, s.policy)) << preset;
+  s.names.preset = preset;
+  s.record = ring;
+  return run(s);
+}
+
+record::History history_of(const Tape& tape) {
+  auto record = record::Record::read(tape.bytes);
+  EXPECT_TRUE(record.ok()) << record.error();
+  auto out = record::history(*record);
+  EXPECT_TRUE(out.ok()) << out.error();
+  EXPECT_TRUE(out->whole);
+  return std::move(*out);
+}
+
+// In overload two runs of 40 s that differ in nothing but the noise differ by half a point, so several are drawn.
+std::vector<WhatIf> asked(const record::History& history, Question question) {
+  std::vector<WhatIf> draws;
+  for (std::uint64_t k = 0; k < kDraws; ++k) {
+    question.seed = kSeed + k;
+    auto out = what_if(history, question);
+    EXPECT_TRUE(out.ok()) << out.error();
+    draws.push_back(out.ok() ? std::move(*out) : WhatIf{});
+  }
+  return draws;
+}
+
+double in_time(const std::vector<WhatIf>& draws) {
+  double sum = 0;
+  for (const WhatIf& d : draws) sum += d.is.in_time();
+  return sum / static_cast<double>(draws.size());
+}
+double in_time(const std::vector<WhatIf>& draws, std::size_t application) {
+  double sum = 0;
+  for (const WhatIf& d : draws) sum += d.applications[application].is.in_time();
+  return sum / static_cast<double>(draws.size());
+}
+
+// All of them within half a point, each application within one.
+void expect_as_recorded(const std::vector<WhatIf>& draws) {
+  const WhatIf& one = draws.front();
+  EXPECT_NEAR(100 * in_time(draws), 100 * one.was.in_time(), 0.5) << "seed " << kSeed;
+  for (std::size_t a = 0; a < one.applications.size(); ++a)
+    EXPECT_NEAR(100 * in_time(draws, a), 100 * one.applications[a].was.in_time(), 1)
+        << one.applications[a].name << ", seed " << kSeed;
+}
+
+core::Policy policy(const char* preset) {
+  core::Policy out;
+  EXPECT_TRUE(papers::preset(preset, out));
+  return out;
+}
+
+struct Case {
+  const char* name;
+  bool cut;
+  double load;
+  std::uint32_t noise_permille;
+};
+
+class AsRecorded : public testing::TestWithParam<Case> {};
+
+TEST_P(AsRecorded, TheTotalsAreThoseOfTheRecord) {
+  constexpr TimeNs kLength = 90 * kSecond;
+  const Case& c = GetParam();
+  const core::Topology topology = c.cut ? two_stages() : all_on_all();
+  Scenario s = world(topology, c.load * capacity_rps(topology), c.noise_permille, kLength);
+  Tape tape;
+  const Outcomes out = run_as(s, "leat", &tape.ring);
+  const record::History history = history_of(tape);
+  const auto draws = asked(history, {.policy = policy("leat")});
+  const WhatIf& one = draws.front();
+  double low = 1, high = 0;
+  for (const WhatIf& d : draws) {
+    low = std::min(low, d.is.in_time());
+    high = std::max(high, d.is.in_time());
+    EXPECT_EQ(d.is.frames, one.was.frames);
+  }
+  std::printf("%s, seed %llu: %.2f in the record, %.2f (%.2f to %.2f) drawn; %.1f s of %.0f requests/s in %.3f s\n",
+              c.name, static_cast<unsigned long long>(kSeed), 100 * one.was.in_time(), 100 * in_time(draws), 100 * low,
+              100 * high, kLength / 1e9, static_cast<double>(one.was.frames) * 1e9 / kLength, one.cpu_seconds);
+  EXPECT_EQ(one.was.frames, out.counters.total.submitted);
+  EXPECT_LT(one.unseen * 1000, one.batches);
+  expect_as_recorded(draws);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    WhatIf, AsRecorded,
+    testing::Values(Case{"all_on_all_085_5", false, 0.85, 50}, Case{"all_on_all_085_20", false, 0.85, 200},
+                    Case{"all_on_all_110_5", false, 1.10, 50}, Case{"all_on_all_110_20", false, 1.10, 200},
+                    Case{"two_stages_085_5", true, 0.85, 50}, Case{"two_stages_085_20", true, 0.85, 200},
+                    Case{"two_stages_110_5", true, 1.10, 50}, Case{"two_stages_110_20", true, 1.10, 200}),
+    [](const auto& of) { return std::string(of.param.name); });
+
+TEST(WhatIf, AnotherPolicyAndOtherPartitionsComeToWhatARunOfThemDoes) {
+  const core::Topology topology = all_on_all();
+  constexpr TimeNs kLength = 40 * kSecond;
+  const double rate = 1.05 * capacity_rps(topology);
+  Scenario s = world(topology, rate, 100, kLength);
+  Tape tape;
+  (void)run_as(s, "leat", &tape.ring);
+  const record::History history = history_of(tape);
+
+  const auto expect = [&](const char* what, const core::Topology& instead, const char* preset, Question question) {
+    Scenario run = world(instead, rate, 100, kLength);
+    const double truth = run_as(run, preset).goodput(), is = in_time(asked(history, std::move(question)));
+    std::printf("%s, seed %llu: %.2f, and asked of the record %.2f\n", what, static_cast<unsigned long long>(kSeed),
+                100 * truth, 100 * is);
+    EXPECT_NEAR(100 * is, 100 * truth, 1) << what;
+  };
+  expect("another policy", topology, "nexus", {.policy = policy("nexus")});
+  auto plans = with_partitions(history, {}, {"p1"});
+  ASSERT_TRUE(plans.ok()) << plans.error();
+  expect("one partition more", all_on_all(5), "leat", {.policy = policy("leat"), .plans = *plans});
+  plans = with_partitions(history, {"p2"}, {});
+  ASSERT_TRUE(plans.ok()) << plans.error();
+  expect("one partition fewer", all_on_all(3), "leat", {.policy = policy("leat"), .plans = *plans});
+  EXPECT_FALSE(with_partitions(history, {"p0", "p1", "p2", "p3"}, {}).ok());
+  EXPECT_FALSE(with_partitions(history, {"gpu"}, {}).ok());
+}
+
+// Partitions are lost and come back as they did, a plan takes over when it did, and streams come and go.
+TEST(WhatIf, WhatHappenedHappensAgain) {
+  const core::Topology topology = all_on_all();
+  constexpr TimeNs kLength = 40 * kSecond;
+  Scenario s = world(topology, 0.85 * capacity_rps(topology), 100, kLength);
+  core::Topology smaller = topology;
+  for (core::RouteSpec& r : smaller.routes) std::erase(r.stages[0].pool, 3u);
+  s.replacements = {{.at_ns = 20 * kSecond, .topology = smaller}};
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    s.faults.push_back({.at_ns = (8 + i) * kSecond, .kind = FaultKind::lose, .partition = i});
+    s.faults.push_back({.at_ns = (12 + i) * kSecond, .kind = FaultKind::restore, .partition = i});
+  }
+  std::ranges::sort(s.faults, {}, &Fault::at_ns);
+  s.lives = {{.closed_ns = 30 * kSecond}, {.opened_ns = 3 * kSecond}};
+  std::erase_if(s.arrivals,
+                [](const Arrival& a) { return a.stream == 0 ? a.at_ns >= 30 * kSecond : a.at_ns < 3 * kSecond; });
+  Tape tape;
+  const Outcomes out = run_as(s, "leat", &tape.ring);
+  EXPECT_LT(out.goodput(), 0.95);
+  expect_as_recorded(asked(history_of(tape), {.policy = policy("leat")}));
+}
+
+// What the record has not seen is what the plan says of it, in the record's proportion.
+TEST(WhatIf, TimesOfOtherSizesAndClassesFollowThePlan) {
+  const core::Topology topology = all_on_all();
+  Scenario s = world(topology, 0.5 * capacity_rps(topology), 0, 10 * kSecond);
+  Tape tape;
+  (void)run_as(s, "leat", &tape.ring);
+  record::History history = history_of(tape);
+  std::erase_if(history.runs, [](const auto& r) { return r.units > 2; });
+  const RecordedTimes times(history);
+  const auto& table = topology.routes[0].stages[0].latency;
+  const auto seen = times.draw({.module = "m0"}, table, 2, kSecond, 7);
+  EXPECT_TRUE(seen.seen);
+  EXPECT_NEAR(static_cast<double>(seen.ns), 8e6 + kOverheadNs, 2'000);
+  const auto larger = times.draw({.module = "m0"}, table, 8, kSecond, 7);
+  EXPECT_FALSE(larger.seen);
+  EXPECT_NEAR(static_cast<double>(larger.ns), 20e6 * (8e6 + kOverheadNs) / 8e6, 10'000);
+  const auto slower = times.draw({.module = "m0"}, core::test::affine(8 * kMs, 4 * kMs, 8), 2, kSecond, 7);
+  EXPECT_FALSE(slower.seen);
+  EXPECT_NEAR(static_cast<double>(slower.ns), 16e6 * (8e6 + kOverheadNs) / 8e6, 10'000);
+  const auto cut = times.draw({.module = "m0", .stages = 2}, table, 2, kSecond, 7);
+  EXPECT_FALSE(cut.seen);
+  EXPECT_NEAR(static_cast<double>(cut.ns), 8e6 * (8e6 + kOverheadNs) / 8e6, 400'000);
+  EXPECT_EQ(times.draw({.module = "m9"}, table, 2, kSecond, 7).ns, 8 * kMs);
+}
+
+}  // namespace
+}  // namespace leat::sim
