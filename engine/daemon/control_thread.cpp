@@ -34,6 +34,7 @@ Status ControlThread::run() {
   }
   end_scheduler();
   clients_.acceptor->retire([this](shm::Fd listener) { clients_.sessions->turn_away(std::move(listener)); });
+  left_.clear();
   recorder_.reset();
   if (!life_.failure.empty()) return Error{life_.failure};
   return Done{};
@@ -132,6 +133,9 @@ void ControlThread::handle(const SchedulerEvent& event) {
       return workers_.supervisor->kill(event.partition);
     case SchedulerEvent::Kind::plan_retired:
       delete event.plan;
+      return;
+    case SchedulerEvent::Kind::record_left:
+      left_.erase(left_.begin());
       return;
     case SchedulerEvent::Kind::plan_in_force:
     case SchedulerEvent::Kind::quiet:

@@ -101,6 +101,7 @@ class ControlThread final : private Supervisor::Listener {
   Status start_serving();
   Status plan_and_check();
   [[nodiscard]] record::Ring* begin_record();
+  void follow_record();
   Status keep_what_models_said();
   Status begin_changes();
   Status prepare_setups(std::vector<worker::Setup>& setups);
@@ -128,7 +129,8 @@ class ControlThread final : private Supervisor::Listener {
   DaemonOptions options_;
   std::optional<EventLoop> loop_;
   std::unique_ptr<Metrics> metrics_;
-  std::unique_ptr<Recorder> recorder_;  // ends after the scheduler thread; none: nothing is recorded
+  std::unique_ptr<Recorder> recorder_;           // ends after the scheduler thread; none: nothing is recorded
+  std::vector<std::unique_ptr<Recorder>> left_;  // before it, each until the scheduler thread has left it; may be none
   shm::Listener listener_;
   shm::Fd signals_;
   std::vector<shm::FeaturePool> features_;  // [edge], as many as there can be

@@ -201,6 +201,17 @@ record::Ring* ControlThread::begin_record() {
 
 // ---- changes while it serves ----
 
+// As [daemon] recorder says since a change.
+void ControlThread::follow_record() {
+  if (config_.recorder_path == (recorder_ ? recorder_->path() : std::string()) &&
+      (!recorder_ || config_.recorder_bytes == recorder_->bytes()))
+    return;
+  left_.push_back(std::move(recorder_));
+  record::Ring* const ring = config_.recorder_path.empty() ? nullptr : begin_record();
+  log_info(ring != nullptr ? "recording into " + config_.recorder_path : std::string("nothing is recorded any more"));
+  scheduler_.command({.kind = Command::Kind::record, .ring = ring});
+}
+
 Status ControlThread::begin_changes() {
   auto builder = TargetBuilder::create();
   if (!builder.ok()) return Error{builder.error()};
@@ -208,7 +219,10 @@ Status ControlThread::begin_changes() {
       LiveChange::Environment{now_, features_, *metrics_, *workers_.supervisor, scheduler_, *clients_.sessions,
                               workers_.slots, [this](auto& setups) { return prepare_setups(setups); },
                               [this] { remeasure_.reset(); },
-                              [this] { remeasure_.emplace(deployment_, *metrics_, *workers_.supervisor, now_.ready); }},
+                              [this] {
+                                remeasure_.emplace(deployment_, *metrics_, *workers_.supervisor, now_.ready);
+                                follow_record();
+                              }},
       std::move(*builder));
   replanning_.emplace(Replanning::Environment{now_, *metrics_, *change_, planner::solver_path(),
                                               [this](ChangeRequest request) { return ask_change(std::move(request)); }},

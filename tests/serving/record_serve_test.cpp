@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -128,6 +129,49 @@ TEST(RecordServe, IncidentsAreReplayedToTheLastAction) {
   EXPECT_EQ(again.same, again.actions);
   EXPECT_GE(again.total.submitted, answers);
   EXPECT_GE(again.losses, 1u);
+}
+
+// Recording begins and ends while leatd serves, by its configuration; nothing else changes.
+TEST(RecordServe, RecordingBeginsAndEndsWithTheConfigurationThatIsReadAgain) {
+  const ScratchFolder folder;
+  const std::string first = folder.path() + "/first.record", second = folder.path() + "/second.record";
+  const std::string recording = two_partitions(first), key = "recorder = \"" + first + "\"\n";
+  std::string silent = recording;
+  silent.replace(silent.find(key), key.size(), "");
+  Leatd leatd(silent);
+  auto client = Client::connect(leatd.socket(), "hurry");
+  ASSERT_TRUE(client.ok()) << client.error();
+  std::vector<Stream> streams;
+  auto stream = client->open_stream(options(LEAT_OVERLOAD_never_drop));
+  ASSERT_TRUE(stream.ok()) << stream.error();
+  streams.push_back(std::move(*stream));
+  const auto reload = [&](const std::string& config) {
+    leatd.rewrite(config);
+    const Exit done = run_to_end({LEAT_BINARY, "reload", "--socket", leatd.socket()}, 120s);
+    EXPECT_EQ(done.status, 0) << done.err << leatd.log();
+  };
+  const auto answered = [](const std::string& file) {
+    auto record = record::Record::read_file(file);
+    if (!record.ok()) return std::ptrdiff_t{-1};
+    const auto history = record::history(*record);
+    if (!history.ok()) return std::ptrdiff_t{-1};
+    EXPECT_FALSE(history->whole);
+    return std::ranges::count_if(history->frames, [](const auto& f) { return f.answered_ns != 0; });
+  };
+  EXPECT_EQ(hurry(*client, streams, 40), 40u);
+  EXPECT_FALSE(std::filesystem::exists(first));
+  reload(recording);
+  EXPECT_EQ(hurry(*client, streams, 50), 50u);
+  reload(two_partitions(second));
+  EXPECT_EQ(hurry(*client, streams, 60), 60u);
+  reload(silent);
+  EXPECT_EQ(hurry(*client, streams, 70), 70u);
+  EXPECT_TRUE(eventually([&] { return answered(first) == 50; })) << answered(first);
+  EXPECT_TRUE(eventually([&] { return answered(second) == 60; })) << answered(second);
+  const auto total = leatd.total();
+  ASSERT_TRUE(total);
+  EXPECT_TRUE(balances(*total));
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
 
 // What people type: a copy of a record that is being written, shown, replayed, and one that was damaged.

@@ -144,8 +144,10 @@ TEST(Wanted, WhatNeedsARestartIsNamed) {
   Config wanted = running;
   EXPECT_EQ(needs_restart(running, wanted), "");
   wanted.limits.streams = 3;
+  wanted.scheduler_core = 3;
   wanted.recorder_path = "x";
-  EXPECT_NE(needs_restart(running, wanted).find("[daemon] recorder, [limits] streams have changed"), std::string::npos);
+  EXPECT_NE(needs_restart(running, wanted).find("[daemon] scheduler_core, [limits] streams have changed"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -191,8 +191,6 @@ std::string needs_restart(const Config& a, const Config& b) {
   name(a.subuid_file != b.subuid_file, "[daemon] subuid_file");
   name(a.scheduler_core != b.scheduler_core, "[daemon] scheduler_core");
   name(a.log_level != b.log_level, "[daemon] log_level");
-  name(a.recorder_path != b.recorder_path, "[daemon] recorder");
-  name(a.recorder_bytes != b.recorder_bytes, "[daemon] recorder_mib");
   name(a.limits.clients != b.limits.clients, "[limits] clients");
   name(a.limits.streams != b.limits.streams, "[limits] streams");
   name(a.limits.requests != b.limits.requests, "[limits] requests");

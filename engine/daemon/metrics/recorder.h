@@ -32,6 +32,7 @@ class Recorder {
   Recorder& operator=(const Recorder&) = delete;
 
   [[nodiscard]] record::Ring& ring() noexcept { return ring_; }
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }  // of the file
   [[nodiscard]] std::uint64_t bytes() const noexcept { return memory_.bytes(); }
   [[nodiscard]] Result<shm::Fd> share() const { return memory_.share_read_only(); }
 

@@ -11,6 +11,9 @@
 #include "leat/outcome.h"
 #include "shm/src/client/client_port.h"
 
+namespace leat::record {
+class Ring;
+}
 namespace leat::daemon {
 
 class WorkerPort;
@@ -31,6 +34,7 @@ struct Command {
     features_lost,  // edge: what lay in its memory, with no worker left that touches it
     set_estimates,  // estimates: valid until the next samples event
     replace_plan,   // plan: in the place of the one in force; given back as an earlier one, or itself
+    record,         // ring: what happens is recorded there from now on; none: nowhere
     await_quiet,    // partition or application: told once no plan uses it and it holds nothing, or nothing is in flight
     give_up,        // application: what is in flight of it fails
     bell_back,      // client: calls on its bell are short again; the scheduler thread makes them
@@ -49,6 +53,7 @@ struct Command {
   WorkerPort* worker = nullptr;
   const core::Estimates* estimates = nullptr;
   LoopPlan* plan = nullptr;
+  record::Ring* ring = nullptr;
   GrantedStream granted;
 };
 
@@ -65,6 +70,7 @@ struct SchedulerEvent {
     worker_broken,    // partition: it reported nonsense, does not take batches or does not end one; kill it
     plan_in_force,    // plan: it has taken over
     plan_retired,     // plan: nothing uses it any more
+    record_left,      // nothing is recorded into the ring before the one of the last record command
     quiet,            // partition or application: Command::Kind::await_quiet
     samples,          // the core's samples of the last second are in the sample queue
     drained           // nothing is in flight any more

@@ -341,6 +341,9 @@ void SchedulerLoop::handle(const Command& command, std::int64_t now) noexcept {
       return drain_actions(now);
     case Command::Kind::replace_plan:
       return take_plan(command.plan);
+    case Command::Kind::record:
+      core_->record(command.ring, now);
+      return control_.notify({.kind = SchedulerEvent::Kind::record_left});
     case Command::Kind::await_quiet:
       return plans_.awaited.push_back({.partition = command.partition, .application = command.application});
     case Command::Kind::give_up:
