@@ -30,7 +30,8 @@ constexpr std::uint64_t kSegment = 8 << 10;
 
 // A chain of two modules in overload, a partition that is lost and comes back.
 struct Recorded {
-  explicit Recorded(std::size_t segments) : bytes(segments * kSegment), ring(bytes, kSegment, 1'000'000'000, "1.2.3") {
+  explicit Recorded(std::size_t segments, const char* application = "street")
+      : bytes(segments * kSegment), ring(bytes, kSegment, 1'000'000'000, "1.2.3") {
     sim::Scenario s;
     s.topology = core::test::chain(2, 2, 4, 2 * kMs, 3 * kMs, 60 * kMs);
     s.streams = {{.depth = 64}, {.depth = 2, .supersede = core::Supersede::latest}};
@@ -38,7 +39,7 @@ struct Recorded {
       s.arrivals.push_back({.at_ns = i * kMs * 2 / 3, .stream = static_cast<std::uint32_t>(i % 2)});
     s.faults = {{.at_ns = 300 * kMs, .kind = sim::FaultKind::lose, .partition = 1},
                 {.at_ns = 500 * kMs, .kind = sim::FaultKind::restore, .partition = 1}};
-    s.names = {.applications = {"street"}, .modules = {"detect", "read"}, .partitions = {"a", "b", "c", "d"}};
+    s.names = {.applications = {application}, .modules = {"detect", "read"}, .partitions = {"a", "b", "c", "d"}};
     s.record = &ring;
     out = sim::run(s);
   }
@@ -204,6 +205,64 @@ TEST(RecordTools, TheTraceHasAllThatTheRecordHas) {
   EXPECT_GT(trace.unserved, 0u);
 }
 
+// As the format has it: every arrow begins once and ends once, not before it began, each time within a slice of its
+// row; and what stands in a row stands in the order of time.
+TEST(RecordTools, ArrowsOfTheTraceBeginAndEndWithinTheirSlices) {
+  const Recorded run(32);
+  record::Record record = run.read();
+  const auto history = record::history(record);
+  ASSERT_TRUE(history.ok()) << history.error();
+  const Json all = Json::parse(trace_events(*history).json);
+  struct Slice {
+    double begin = 0, end = 0;
+  };
+  std::map<std::int64_t, std::vector<Slice>> rows;
+  struct Arrow {
+    double from = -1, to = -1;
+  };
+  std::map<std::uint64_t, Arrow> arrows;
+  for (const Json& e : all["traceEvents"])
+    if (e["ph"].get<std::string>() == "X")
+      rows[e["tid"].get<std::int64_t>()].push_back(
+          {e["ts"].get<double>(), e["ts"].get<double>() + e["dur"].get<double>()});
+  for (const auto& [row, slices] : rows) EXPECT_TRUE(std::ranges::is_sorted(slices, {}, &Slice::begin)) << row;
+  for (const Json& e : all["traceEvents"]) {
+    const std::string phase = e["ph"].get<std::string>();
+    if (phase != "s" && phase != "f") continue;
+    const double at = e["ts"].get<double>();
+    Arrow& arrow = arrows[e["id"].get<std::uint64_t>()];
+    double& end = phase == "s" ? arrow.from : arrow.to;
+    EXPECT_EQ(end, -1) << "an arrow's number is its own";
+    end = at;
+    const auto& slices = rows.at(e["tid"].get<std::int64_t>());
+    EXPECT_TRUE(std::ranges::any_of(slices, [&](const Slice& s) { return at >= s.begin - 1e-3 && at <= s.end + 1e-3; }))
+        << phase << " at " << at;
+  }
+  EXPECT_FALSE(arrows.empty());
+  for (const auto& [id, arrow] : arrows) {
+    EXPECT_GE(arrow.from, 0) << id;
+    EXPECT_GE(arrow.to, arrow.from) << id;
+  }
+}
+
+// Names may be any bytes in a record that was damaged.
+TEST(RecordTools, NamesThatAreNoTextAreHarmless) {
+  const Recorded run(32,
+                     "str\xff"
+                     "eet");
+  record::Record record = run.read();
+  const auto s = summary_of(record);
+  ASSERT_TRUE(s.ok()) << s.error();
+  const auto json = Json::try_parse(summary_json(*s).dump());
+  ASSERT_TRUE(json);
+  EXPECT_EQ((*json)["applications"][0]["name"].get<std::string>(),
+            "str\xef\xbf\xbd"
+            "eet");
+  const auto history = record::history(record);
+  ASSERT_TRUE(history.ok()) << history.error();
+  EXPECT_TRUE(Json::try_parse(trace_events(*history).json));
+}
+
 // Whatever a damaged record says, what is drawn of it is JSON.
 TEST(RecordTools, DamagedRecordsAreDrawnAsFarAsTheyCanBeRead) {
   const Recorded run(8);
@@ -216,8 +275,10 @@ TEST(RecordTools, DamagedRecordsAreDrawnAsFarAsTheyCanBeRead) {
     if (!record.ok()) continue;
     const auto history = record::history(*record);
     if (!history.ok()) continue;
-    drawn += Json::try_parse(trace_events(*history).json).has_value() ? 1 : 0;
-    (void)summary_of(*record);
+    EXPECT_TRUE(Json::try_parse(trace_events(*history).json)) << i;
+    ++drawn;
+    const auto s = summary_of(*record);
+    EXPECT_TRUE(!s.ok() || Json::try_parse(summary_json(*s).dump())) << i;
   }
   EXPECT_GT(drawn, 100u);
 }
