@@ -5,7 +5,10 @@
 #include <cstdlib>
 
 #include "engine/core/policy/registry.h"
+#include "engine/sim/comings.h"
 #include "engine/sim/event.h"
+#include "engine/sim/flight.h"
+#include "engine/sim/host_links.h"
 #include "engine/sim/thread_clock.h"
 #include "engine/sim/workload/random.h"
 
@@ -22,42 +25,6 @@ using core::PartitionId;
 }
 
 constexpr std::uint64_t kSampleEvery = 1024;  // events; far more often than the core's ring of samples can fill
-
-struct SimBatch {
-  core::BatchHandle handle;
-  std::uint32_t life = 0;
-  bool live = false, running = false;
-  const core::Topology* plan = nullptr;  // under which it was formed
-  core::RouteId route = 0;
-  core::ModuleId module = 0;
-  std::uint32_t stage = 0, last_stage = 0, items = 0, tasks = 0;
-  TimeNs start_ns = 0, began_ns = 0;
-  std::uint32_t next = kNone;  // behind it at its partition
-  std::array<PartitionId, core::kMaxStages> path{};
-};
-
-struct Unit {  // what executes on one partition
-  bool up = true;
-  std::uint32_t running = kNone, first = kNone, last = kNone;
-  std::uint32_t held = 0;  // batches here, running or behind
-  std::int64_t slow_permille = 1000;
-};
-
-struct Coming {  // of a stream, or its going
-  TimeNs at_ns = 0;
-  std::uint32_t stream = 0;
-  bool goes = false;
-};
-
-std::vector<Coming> comings_of(const Scenario& s) {
-  std::vector<Coming> out;
-  for (std::uint32_t i = 0; i < s.lives.size(); ++i) {
-    if (s.lives[i].opened_ns > 0) out.push_back({.at_ns = s.lives[i].opened_ns, .stream = i});
-    if (s.lives[i].closed_ns != kNever) out.push_back({.at_ns = s.lives[i].closed_ns, .stream = i, .goes = true});
-  }
-  std::ranges::stable_sort(out, {}, &Coming::at_ns);
-  return out;
-}
 
 class Run final : private core::TaskSizes, private core::Offers {
  public:
@@ -89,8 +56,6 @@ class Run final : private core::TaskSizes, private core::Offers {
   void drain();
   void sent(const core::Action& a);
   void transfer(const core::Action& a);
-  [[nodiscard]] TimeNs link_ns(std::int64_t bytes, PartitionId from, PartitionId to) const;
-  [[nodiscard]] TimeNs use_links(PartitionId from, PartitionId to, TimeNs takes_ns);
   [[nodiscard]] TimeNs startable(const SimBatch& b) const;
   void answered(const core::Action& a);
   void reach(std::uint32_t batch);
@@ -131,11 +96,10 @@ class Run final : private core::TaskSizes, private core::Offers {
     std::vector<std::uint32_t> arrival_of, item_of;
   };
   struct Machine {
-    explicit Machine(const core::Topology& t)
-        : units(t.partitions.size()), up_free(t.hosts.size(), 0), down_free(t.hosts.size(), 0) {}
+    explicit Machine(const core::Topology& t) : units(t.partitions.size()), links(t) {}
 
     std::vector<Unit> units;
-    std::vector<TimeNs> up_free, down_free;  // of each host's links
+    HostLinks links;
   };
   struct Seen {  // of each arrival
     explicit Seen(std::size_t n) : spent(n, 0), arrives(n, 0), deadline(n, 0), answered(n, 0) {}
@@ -349,7 +313,7 @@ void Run::handle(const Event& e) {
     case EventKind::written:
       return submit(producers_.take(e.batch));
     case EventKind::transfer:
-      seen_.arrives[e.life] = use_links(e.batch, e.to, e.takes_ns);
+      seen_.arrives[e.life] = machine_.links.use(now_, e.batch, e.to, e.takes_ns);
       return;
   }
 }
@@ -458,7 +422,7 @@ void Run::sent(const core::Action& a) {
 void Run::transfer(const core::Action& a) {
   const auto i = static_cast<std::uint32_t>(a.token);
   const std::int64_t bytes = plan_->routes[a.route].stages[a.first_stage].transfer_bytes * arrival(i).items;
-  const TimeNs takes = link_ns(bytes, a.from, a.to);
+  const TimeNs takes = machine_.links.takes_ns(bytes, a.from, a.to);
   const TimeNs at = std::max(now_, a.start_ns - events_.step_ns);
   note(6, a.from, a.to);
   seen_.arrives[i] = at + takes;
@@ -471,24 +435,6 @@ void Run::transfer(const core::Action& a) {
                           .to = a.to,
                           .takes_ns = takes});
   std::push_heap(events_.heap.begin(), events_.heap.end(), Later{});
-}
-
-TimeNs Run::link_ns(std::int64_t bytes, PartitionId from, PartitionId to) const {
-  const core::Topology& t = scenario_.topology;
-  const std::uint32_t a = t.partitions[from].host, b = t.partitions[to].host;
-  if (t.hosts.empty() || a == b || bytes == 0) return 0;
-  double speed = 0;
-  for (double s : {t.hosts[a].up_bytes_per_ns, t.hosts[b].down_bytes_per_ns}) {
-    if (s > 0 && (speed == 0 || s < speed)) speed = s;
-  }
-  return speed > 0 ? static_cast<TimeNs>(static_cast<double>(bytes) / speed) : 0;
-}
-
-TimeNs Run::use_links(PartitionId from, PartitionId to, TimeNs takes) {
-  const std::uint32_t a = scenario_.topology.partitions[from].host, b = scenario_.topology.partitions[to].host;
-  const TimeNs done = std::max({now_, machine_.up_free[a], machine_.down_free[b]}) + takes;
-  machine_.up_free[a] = machine_.down_free[b] = done;
-  return done;
 }
 
 // Not before its reserved start, nor before its tasks' features are there.
@@ -630,9 +576,9 @@ void Run::end(std::uint32_t id) {
       clock(), handle, stage, stage + 1 == route.stages.size() ? results(b) : std::span<const core::TaskResult>{});
   if (goes_on) {
     const PartitionId to = b.path[b.stage];
-    const TimeNs takes = link_ns(route.stages[stage].transfer_bytes * b.items, p, to);
+    const TimeNs takes = machine_.links.takes_ns(route.stages[stage].transfer_bytes * b.items, p, to);
     if (takes > 0) {
-      plan(use_links(p, to, takes), EventKind::reach, id, b.life);
+      plan(machine_.links.use(now_, p, to, takes), EventKind::reach, id, b.life);
     } else {
       reach(id);
     }

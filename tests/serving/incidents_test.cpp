@@ -62,8 +62,7 @@ std::string single(const std::string& name, const std::string& latency, const st
 // A leatd that records; replays() ends it.
 class Recorded {
  public:
-  explicit Recorded(const std::string& config)
-      : file_(folder_.path() + "/leatd.record"), leatd_(with_record(config)) {}
+  explicit Recorded(const std::string& config) : file_(folder_.path() + "/leatd.record"), leatd_(with_record(config)) {}
   Leatd& leatd() { return leatd_; }
   void rewrite(const std::string& config) { leatd_.rewrite(with_record(config)); }
 
@@ -201,13 +200,12 @@ class Other {
  public:
   Other(uid_t uid, const std::function<void()>& does) : pid_(fork()) {
     if (pid_ != 0) return;
-    if (uid == getuid() || (setgroups(0, nullptr) == 0 && setresgid(uid, uid, uid) == 0 && setresuid(uid, uid, uid) == 0))
+    if (uid == getuid() ||
+        (setgroups(0, nullptr) == 0 && setresgid(uid, uid, uid) == 0 && setresuid(uid, uid, uid) == 0))
       does();
     _exit(0);
   }
-  ~Other() {
-    kill();
-  }
+  ~Other() { kill(); }
   Other(const Other&) = delete;
   Other& operator=(const Other&) = delete;
   void kill() {
@@ -280,14 +278,10 @@ std::string plan(const std::vector<int>& pool, std::int64_t first_ns) {
   }
   Json stage = {
       {"first_block", 0}, {"end_block", 1}, {"pool", pool}, {"transfer_bytes", 0}, {"latency_by_batch", latency}};
-  Json route = {
-      {"application", 0}, {"module", 0}, {"batch", 4}, {"rate_rps", 100}, {"stages", list(std::move(stage))}};
+  Json route = {{"application", 0}, {"module", 0}, {"batch", 4}, {"rate_rps", 100}, {"stages", list(std::move(stage))}};
   Json module = {{"name", "m"}, {"model", "m"}};
-  Json application = {{"name", "pipe"},
-                      {"slo_ns", 500 * kMs},
-                      {"rate_rps", 100},
-                      {"weight", 1},
-                      {"module", list(std::move(module))}};
+  Json application = {
+      {"name", "pipe"}, {"slo_ns", 500 * kMs}, {"rate_rps", 100}, {"weight", 1}, {"module", list(std::move(module))}};
   return Json{{"schema", "leat-plan/1"},
               {"applications", list(std::move(application))},
               {"partitions", all},
@@ -356,8 +350,8 @@ TEST(Incidents, CoordinatedStreams) {
       while (auto answer = client->next_answer(5ms)) {
         ++answers;
         if (answer->result() == nullptr) continue;
-        const auto of = std::ranges::find_if(
-            cameras, [&](const Camera& c) { return c.stream.raw() == answer->raw().stream; });
+        const auto of =
+            std::ranges::find_if(cameras, [&](const Camera& c) { return c.stream.raw() == answer->raw().stream; });
         if (of == cameras.end() || answer->raw().cookie <= of->shown) continue;
         const auto stride = static_cast<std::uint32_t>(std::min<std::uint64_t>(answer->raw().cookie - of->shown, 255));
         (void)leat_observe(of->stream.raw(), stride, 0.05 + 0.002 * stride);
@@ -415,7 +409,8 @@ TEST(Incidents, ClientsKilled) {
     EXPECT_TRUE(eventually([&] { return submitted(run.leatd()) >= before + 20; }, 30000ms));
     client.kill();
   }
-  EXPECT_TRUE(eventually([&] { return run.leatd().total() && value(*run.leatd().total(), shm::StreamCounter::in_flight) == 0; }, 30000ms));
+  EXPECT_TRUE(eventually(
+      [&] { return run.leatd().total() && value(*run.leatd().total(), shm::StreamCounter::in_flight) == 0; }, 30000ms));
   EXPECT_GE(run.replays().total.submitted, 120u);
 }
 
@@ -430,7 +425,8 @@ TEST(Incidents, TwoUsers) {
       client.hurry(200);
     });
     Other greedy(4'000'000'002, [&] {
-      Hurried client(socket, "boxes", {LEAT_OVERLOAD_fifo, LEAT_OVERLOAD_fifo, LEAT_OVERLOAD_fifo, LEAT_OVERLOAD_latest});
+      Hurried client(socket, "boxes",
+                     {LEAT_OVERLOAD_fifo, LEAT_OVERLOAD_fifo, LEAT_OVERLOAD_fifo, LEAT_OVERLOAD_latest});
       client.hurry(600);
     });
     modest.wait();
