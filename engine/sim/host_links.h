@@ -1,5 +1,5 @@
-// The links between a simulated machine's hosts: how long a transfer takes, and when they are free. A transfer holds the
-// sender's uplink and the receiver's downlink together.
+// The links between a simulated machine's hosts: how long a transfer takes, and when they are free. A transfer holds
+// the sender's uplink and the receiver's downlink together.
 #pragma once
 
 #include <algorithm>

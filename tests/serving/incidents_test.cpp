@@ -22,7 +22,7 @@
 #include "engine/papers/presets.h"
 #include "engine/record/replay.h"
 #include "leat/client.hpp"
-#include "shm/src/protocol/control_protocol.h"
+#include "tests/serving/change_helpers.h"
 #include "tests/serving/daemon_fixture.h"
 #include "tools/base/json/json.h"
 
@@ -32,10 +32,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::int64_t kMs = 1'000'000;
-
-std::string partitions(int count) {
-  return "[[partition]]\nname = \"p\"\nkind = \"emulated\"\ncount = " + std::to_string(count) + "\n";
-}
 
 // A module of 4 to 10 ms, and one behind it of 2 to 5.
 std::string chain(const std::string& name = "boxes", const std::string& slo_ms = "60") {
@@ -170,29 +166,10 @@ class Beside {
   std::thread thread_;
 };
 
-// Asks for a change and waits for its end; how it ended.
+// How a change ended that was asked for.
 std::string changed(const Leatd& leatd, shm::ChangeKind kind, const std::string& name = {},
                     const std::string& text = {}) {
-  shm::Change what;
-  what.kind = kind;
-  shm::set_text(what.name, name);
-  leat_error error{};
-  auto observer = shm::Observer::connect(leatd.socket(), &error);
-  if (!observer.ok()) return observer.error();
-  const auto number = observer->change(what, text, &error);
-  if (!number.ok()) return number.error();
-  std::string state = "it did not end";
-  (void)eventually(
-      [&] {
-        const auto status = Json::try_parse(leatd.status_json());
-        const Json last = status ? status->value("change", Json()) : Json();
-        if (!last.is_object() || last.at("number").get<std::uint64_t>() != *number || !last.at("over").get<bool>())
-          return false;
-        state = last.at("state").get<std::string>();
-        return true;
-      },
-      60000ms);
-  return state;
+  return changed(leatd, of_kind(kind, name), text).at("state").get<std::string>();
 }
 
 // Another process, which may be another user. It is killed when this goes, unless it has ended.
