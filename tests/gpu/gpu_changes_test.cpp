@@ -1,5 +1,8 @@
 // Partitions that come, go and get another size while leatd serves: cores, shares of a GPU and MIG instances, over the
 // stand-in drivers, by a configuration that is read again.
+#include <string>
+#include <vector>
+
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/serving/change_helpers.h"
 
