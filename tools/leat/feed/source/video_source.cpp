@@ -1,5 +1,6 @@
 // Video through libavformat and libavcodec: files, V4L2 devices, network streams. The decoder keeps its own reference
 // pictures; each decoded picture is copied or converted once, into the slot.
+#include <dlfcn.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 
 extern "C" {
 #include <libavcodec/avcodec.h>
-#include <libavdevice/avdevice.h>
+#include <libavdevice/version.h>
 #include <libavformat/avformat.h>
 #include <libavutil/display.h>
 #include <libavutil/imgutils.h>
@@ -47,6 +48,20 @@ leat_format same_format(AVPixelFormat format) {
     default:
       return LEAT_FORMAT_unknown;
   }
+}
+
+// Cameras of this host are read by libavdevice, with which come some hundred megabytes (drivers for screens, speech),
+// so it is opened by name where there is such a camera.
+constexpr const char* kDevices = "libavdevice.so." AV_STRINGIFY(LIBAVDEVICE_VERSION_MAJOR);
+bool reads_devices() {
+  static const bool reads = [] {
+    void* const library = ::dlopen(kDevices, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return false;
+    const auto register_all = reinterpret_cast<void (*)()>(::dlsym(library, "avdevice_register_all"));
+    if (register_all != nullptr) register_all();
+    return register_all != nullptr;
+  }();
+  return reads;
 }
 
 // What can be done about a file that is no picture and no video that this libavcodec reads.
@@ -101,12 +116,15 @@ class Video : public PictureSource {
     name_ = shown_name(name);
     static std::once_flag once;
     std::call_once(once, [] {
-      ::avdevice_register_all();
       ::avformat_network_init();
       ::av_log_set_level(AV_LOG_FATAL);
     });
     struct stat info {};
     const bool device = ::stat(name.c_str(), &info) == 0 && S_ISCHR(info.st_mode);
+    if (device && !reads_devices())
+      return Error{"'" + name_ + "' is a device, which " + kDevices +
+                   " would read, and that is not here; Debian has it as libavdevice" +
+                   AV_STRINGIFY(LIBAVDEVICE_VERSION_MAJOR)};
     const AVInputFormat* demuxer = device ? ::av_find_input_format("v4l2") : nullptr;
     AVDictionary* settings = nullptr;
     ::av_dict_set(&settings, "rtsp_transport", options_.transport.c_str(), 0);
