@@ -36,11 +36,15 @@ void forget(const std::string& file) {
 Replanning::Replanning(Environment environment, std::int64_t now)
     : env_(std::move(environment)), look_ns_(now + env_.now.config.replan_look_ns), looked_ns_(now) {
   (void)take_rates(now);
+  on_ = env_.now.config.replan_auto;
   residents_ = residents_of(env_.now.config, env_.now.deployment);
   binds_ = planner::memory_binds(residents_.problem);
 }
 
-std::int64_t Replanning::next_due() const noexcept { return std::min(look_ns_, child_until_ns_); }
+// Where it is off, an idle leatd is not woken for it.
+std::int64_t Replanning::next_due() const noexcept {
+  return std::min(env_.now.config.replan_auto ? look_ns_ : INT64_MAX, child_until_ns_);
+}
 
 void Replanning::advance(std::int64_t now) {
   if (now >= child_until_ns_) {
@@ -49,9 +53,13 @@ void Replanning::advance(std::int64_t now) {
     child_.send_kill();  // on_child() follows
   }
   see_outcome(now);
-  if (now < look_ns_) return;
+  const bool was_on = std::exchange(on_, env_.now.config.replan_auto);
+  if (!on_ || (was_on && now < look_ns_)) return;
   look_ns_ = now + env_.now.config.replan_look_ns;
-  look(now);
+  if (was_on)
+    look(now);
+  else
+    (void)take_rates(now);  // what came before counts for nothing
 }
 
 // Requests a second of each application since the last look; what was given up of them is in worst_.
@@ -84,7 +92,7 @@ std::vector<double> Replanning::take_rates(std::int64_t now) {
 
 void Replanning::look(std::int64_t now) {
   const std::vector<double> rates = take_rates(now);
-  if (!env_.now.config.replan_auto || env_.change.busy() || child_ || asked_) return;
+  if (env_.change.busy() || child_ || asked_) return;
   residents_ = residents_of(env_.now.config, env_.now.deployment);
   binds_ = planner::memory_binds(residents_.problem);
   if (!binds_) return;

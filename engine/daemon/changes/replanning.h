@@ -63,9 +63,9 @@ class Replanning {
   std::vector<Count> counts_;  // [module of all applications], at the last look
   Residents residents_;        // as the child was asked about
   double carried_ = 0, worst_ = 1;
-  bool binds_ = false, late_ = false;  // late: the child was killed
-  std::uint64_t plans_ = 0;            // asked for, for their names
-  std::string plan_, in_force_;        // the latest one's path, and that of the one that is served
+  bool on_ = false, binds_ = false, late_ = false;  // late: the child was killed
+  std::uint64_t plans_ = 0;                         // asked for, for their names
+  std::string plan_, in_force_;                     // the latest one's path, and that of the one that is served
   std::optional<std::uint64_t> asked_;
   std::uint64_t changes_ = 0, failures_ = 0;
   std::string line_;  // of the latest change or failure
