@@ -273,6 +273,25 @@ class Hostile(WithNode):
             raw.close()
         mine.close()
 
+    def test_bodies_without_end_keep_no_place_from_who_was_served(self) -> None:
+        mine = self.gateway.connect()
+        self.assertEqual(self.gateway.picture(8, 4, bytes(96), connection=mine).status, 200)
+        begun = b"POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\nInference-Header-Content-Length: 20\r\nContent-Length: 100000\r\n\r\n"
+        crowd = []
+        for _ in range(150):  # more than there are places, and each in the midst of a request
+            crowd.append(self.gateway.raw())
+            try:
+                crowd[-1].sendall(begun + bytes(50))
+            except ConnectionError:
+                pass
+        mine.sock.setblocking(False)
+        self.assertRaises(BlockingIOError, mine.sock.recv, 1)  # nobody closed it
+        mine.sock.settimeout(PATIENCE)
+        self.assertEqual(self.gateway.picture(8, 4, bytes(96), connection=mine).status, 200)
+        for raw in crowd:
+            raw.close()
+        mine.close()
+
     def test_clients_that_leave(self) -> None:
         head = json.dumps(picture_head(8, 4, 96)).encode()
         whole = b"POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\nInference-Header-Content-Length: %d\r\nContent-Length: %d\r\n\r\n%s" % (len(head), len(head) + 96, head + bytes(96))

@@ -386,6 +386,8 @@ std::string Arena::limits_of_assailant(Setting setting, const std::string& lines
 
 std::uint64_t Arena::counted(DaemonCounter counter) const { return daemon_ ? daemon_->value(counter).value_or(0) : 0; }
 
+double Arena::Figures::allowed_ms() { return std::getenv("LEAT_ATTACK_BAR") != nullptr ? 5 : 50; }
+
 void Arena::Figures::keep_best_of(const Figures& other) {
   if (other.excess_ms() < excess_ms())
     alone_ms = other.alone_ms, burning_ms = other.burning_ms, beside_ms = other.beside_ms;

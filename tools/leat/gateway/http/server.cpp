@@ -182,16 +182,16 @@ void Server::accept(Listener& listener) {
   }
 }
 
-// Where all places are taken, somebody gives way: first who has never been answered, then who is between two requests,
-// and of those who has been so for longest. A peer with all his places gives way to himself.
+// Where all places are taken, somebody gives way of those whose next step is their peer's: first who has never been
+// answered, and among equals who has been waited for longest. A peer with all his places gives way to himself.
 bool Server::room_for(const Peer& peer) {
   const auto count = of_peer_.find(peer.who);
   const bool his = count != of_peer_.end() && count->second >= limits_.connections_each;
   if (!his && connections_.size() < limits_.connections) return true;
   Connection* longest = nullptr;
   for (const auto& [raw, kept] : connections_) {
-    if (raw->busy() || (his && raw->peer().who != peer.who)) continue;
-    const auto rank = [](const Connection& c) { return std::tuple(c.used(), !c.idle(), c.since_ns()); };
+    if (!raw->waits_for_peer() || (his && raw->peer().who != peer.who)) continue;
+    const auto rank = [](const Connection& c) { return std::tuple(c.used(), c.since_ns()); };
     if (longest == nullptr || rank(*raw) < rank(*longest)) longest = raw;
   }
   if (longest == nullptr) return false;
