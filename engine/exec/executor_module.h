@@ -64,6 +64,7 @@ class ExecutorModule final : public Module {
     for (const auto& room : rooms_) room->inputs.give_back();
   }
   std::vector<Size> sizes() const override { return inputs().sizes(); }
+  bool not_finite() const noexcept override { return not_finite_; }
   std::string_view error() const noexcept override { return session_.error(); }
   const ModuleSpec& spec() const noexcept override { return spec_; }
   const Recognised& recognised() const noexcept override { return recognised_; }
@@ -102,6 +103,7 @@ class ExecutorModule final : public Module {
   void settle_on_device(BatchRoom& room, bool good) noexcept;
   bool tell(const Together& batch) noexcept;
   void answer(const Together& batch, std::uint8_t i, std::uint32_t row) noexcept;
+  void look_for_numbers(const BatchRoom& room, std::uint32_t row) noexcept;
   static void execute_on_stream(void* room) noexcept;
   static void wait_on_stream(void* room) noexcept;
 
@@ -113,7 +115,8 @@ class ExecutorModule final : public Module {
   ExecutorSession session_;
   std::unique_ptr<ModuleDevice> device_;  // where the session runs; null: here
   bool takes_frames_ = false;             // the executor takes the frames where they are
-  bool open_size_ = false;       // the model leaves its picture's size open; outputs lie where the executor lends them
+  bool open_size_ = false;  // the model leaves its picture's size open; outputs lie where the executor lends them
+  bool not_finite_ = false;
   bool one_item_a_run_ = false;  // rows that only a run tells, or outputs that go where each item wants them
   std::vector<std::unique_ptr<BatchRoom>> rooms_;  // of each set
   CropSpec cut_;

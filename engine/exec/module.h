@@ -129,6 +129,8 @@ class Module {
   virtual void give_back() noexcept = 0;
   virtual bool on_device() const noexcept = 0;
   virtual GraphReport graphs() const = 0;  // on a device: which batches run as graphs, of those that have run
+  // A last stage: some output of some item so far held a value that is infinite or no number.
+  virtual bool not_finite() const noexcept = 0;
   virtual std::string_view error() const noexcept = 0;
   // With the words that were concluded from the model where none were given; recognised() says from what.
   virtual const ModuleSpec& spec() const noexcept = 0;

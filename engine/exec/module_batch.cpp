@@ -1,6 +1,7 @@
 // Items that run together, from their pictures to their answers.
 #include <algorithm>
 
+#include "engine/exec/decode/finite.h"
 #include "engine/exec/executor_module.h"
 
 namespace leat::exec {
@@ -122,10 +123,19 @@ bool ExecutorModule::tell(const Together& batch) noexcept {
   if (!spec_.last_stage) return true;
   std::uint32_t row = 0;
   for (const std::uint8_t i : batch.chosen) {
-    if (batch.reports[i].reason == Reason::none && batch.items[i].result != nullptr) answer(batch, i, row);
+    if (batch.reports[i].reason == Reason::none && batch.items[i].result != nullptr) {
+      look_for_numbers(room, row);
+      answer(batch, i, row);
+    }
     row += batch.items[i].rows;
   }
   return true;
+}
+
+// Of the first such value on it is known, and nothing is looked at any more.
+void ExecutorModule::look_for_numbers(const BatchRoom& room, std::uint32_t row) noexcept {
+  for (std::size_t i = 0; i < session_.outputs().size() && !not_finite_; ++i)
+    not_finite_ = !all_finite(item_of(room.run_outputs[i], static_cast<std::int32_t>(row)));
 }
 
 void ExecutorModule::answer(const Together& batch, std::uint8_t i, std::uint32_t row) noexcept {

@@ -135,6 +135,7 @@ void Worker::note_answers(Batch& batch) {
     return;
   }
   for (std::uint32_t i = 0; i < batch.item_count; ++i) note_answer(batch, i);
+  tell_not_finite(batch.cells[0].module);
   batch.ended_ns = last_ended_ns_ = shm::monotonic_ns();
 }
 
@@ -156,6 +157,17 @@ void Worker::note_answer(Batch& batch, std::uint32_t i) {
   if (task.reason != 0) return;  // it had no picture
   task = {static_cast<std::uint8_t>(report.reason),
           static_cast<std::uint8_t>(detections ? std::min(report.fan_out, 255u) : 1u)};
+}
+
+// Once for each module: leatd may have put this version of it on trial.
+void Worker::tell_not_finite(std::uint32_t module) {
+  Served& served = modules_[module];
+  if (served.told_not_finite || !served.module->not_finite()) return;
+  if (!control_.told(encode_not_finite(module))) return;
+  served.told_not_finite = true;
+  const ModuleSetup& m = setup_.modules[module];
+  std::fprintf(stderr, "leat-worker %s: warning: %s/%s: the model answers values that are infinite or no numbers\n",
+               setup_.partition.c_str(), m.application.c_str(), m.name.c_str());
 }
 
 // Once for each module, since from then on the counter tells.

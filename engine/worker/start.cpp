@@ -160,7 +160,9 @@ Status Worker::open_modules(Ready& ready) {
     device_.note(before, *served.module, ready.device);
   }
   if (std::ranges::none_of(modules_, [](const Served& s) { return s.module->sets() > 1; })) stream_.reset();
-  return keep_what_pays(ready);
+  if (auto status = keep_what_pays(ready); !status) return status;
+  for (std::uint32_t i = 0; i < setup_.modules.size(); ++i) tell_not_finite(i);
+  return Done{};
 }
 
 // On a host: what opening and measuring took goes, and what batches need is there before the first frame. Larger ones

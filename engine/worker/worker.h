@@ -51,6 +51,7 @@ class Worker {
     StageFeatures features;
     bool has_parts = false;
     bool said_squeezed = false;
+    bool told_not_finite = false;
   };
 
   explicit Worker(shm::Fd control) : control_(std::move(control)) {}
@@ -90,6 +91,7 @@ class Worker {
   void note_answers(Batch& batch);
   void note_answer(Batch& batch, std::uint32_t i);
   void say_squeezed(std::uint32_t module, std::uint32_t width);
+  void tell_not_finite(std::uint32_t module);
   [[nodiscard]] bool find_sequel(const Batch& batch);
   void decode(const DispatchCell& cell);
   void send_report(const Batch& batch, ReportKind kind);

@@ -38,4 +38,49 @@ InPlaceWaves in_place_waves(std::vector<std::vector<bool>> before, const std::ve
   return out;
 }
 
+namespace {
+
+// Modules that nobody holds while these are out.
+std::vector<std::uint32_t> bare_without(const std::vector<std::vector<bool>>& holds, const std::vector<bool>& out) {
+  std::vector<std::uint32_t> bare;
+  for (std::uint32_t m = 0; !holds.empty() && m < holds.front().size(); ++m) {
+    bool held = false, known = false;
+    for (std::size_t p = 0; p < holds.size(); ++p) {
+      known = known || holds[p][m];
+      held = held || (holds[p][m] && !out[p]);
+    }
+    if (known && !held) bare.push_back(m);
+  }
+  return bare;
+}
+
+}  // namespace
+
+// One partition after the other goes to the first half as long as the rest can do without it: half of them, and more
+// where the second half alone would hold something.
+InPlaceHalves in_place_halves(const std::vector<std::vector<bool>>& before, const std::vector<std::vector<bool>>& after,
+                              const std::vector<bool>& changing) {
+  InPlaceHalves out{.first = std::vector<bool>(changing.size(), false), .bare_before = {}, .bare_after = {}};
+  std::vector<bool> second = changing;
+  std::vector<std::uint32_t> bare;
+  const auto all = std::count(changing.begin(), changing.end(), true);
+  std::ptrdiff_t taken = 0;
+  for (std::size_t p = 0; p < changing.size(); ++p) {
+    if (!changing[p] || (taken >= (all + 1) / 2 && bare_without(after, second).empty())) continue;
+    out.first[p] = true;
+    if (auto here = bare_without(before, out.first); !here.empty()) {
+      out.first[p] = false;
+      if (bare.empty()) bare = std::move(here);
+      continue;
+    }
+    second[p] = false;
+    ++taken;
+  }
+  if (taken == 0)
+    out.bare_before = std::move(bare);
+  else
+    out.bare_after = bare_without(after, second);
+  return out;
+}
+
 }  // namespace leat::planner

@@ -122,6 +122,41 @@ TEST(Residency, WherePartitionsHaveRoomForAllNothingBinds) {
   EXPECT_TRUE(memory_binds(alike(4, 4, 3)));
 }
 
+TEST(Residency, HalvesServeInTurnWhateverPartitionsHold) {
+  const auto held_without = [](const std::vector<std::vector<bool>>& holds, const std::vector<bool>& out) {
+    for (std::size_t m = 0; m < holds.front().size(); ++m) {
+      bool known = false, held = false;
+      for (std::size_t p = 0; p < holds.size(); ++p) known |= holds[p][m], held |= holds[p][m] && !out[p];
+      if (known && !held) return false;
+    }
+    return true;
+  };
+  std::size_t done = 0;
+  for (std::uint32_t seed = 1; seed <= 200; ++seed) {
+    std::mt19937 random(seed);
+    std::vector<std::vector<bool>> before(6, std::vector<bool>(4)), after = before;
+    for (auto* sets : {&before, &after})
+      for (auto& holds : *sets)
+        for (int k = 0; k < 2; ++k) holds[random() % 4] = true;
+    std::vector<bool> changing(6);
+    for (std::size_t p = 0; p < 6; ++p) changing[p] = before[p][0];  // the model that gets another version
+    if (std::ranges::count(changing, true) == 0) continue;
+    const InPlaceHalves halves = in_place_halves(before, after, changing);
+    if (!halves.bare_before.empty() || !halves.bare_after.empty()) continue;
+    ++done;
+    std::vector<bool> second = changing;
+    for (std::size_t p = 0; p < 6; ++p) {
+      EXPECT_TRUE(!halves.first[p] || changing[p]);
+      if (halves.first[p]) second[p] = false;
+    }
+    EXPECT_TRUE(held_without(before, halves.first)) << "seed " << seed;
+    EXPECT_TRUE(held_without(after, second)) << "seed " << seed;
+  }
+  EXPECT_GT(done, 50u);
+  const std::vector<std::vector<bool>> held = {{true, true}, {false, true}};
+  EXPECT_EQ(in_place_halves(held, held, {true, false}).bare_before, (std::vector<std::uint32_t>{0}));
+}
+
 // Half of those that hold a model serve it at any moment, and in the end all are done.
 TEST(Residency, WavesKeepHalfOfEveryModelsPartitions) {
   std::size_t done = 0;

@@ -97,7 +97,7 @@ class Load {
   std::map<Outcome, std::uint64_t> outcomes;
   std::map<std::uint64_t, std::string> said;  // by version: all its answers to the one picture are the same
   std::uint64_t submitted = 0, answered = 0, mixed = 0;
-  std::atomic<std::uint64_t> so_far{0};
+  std::atomic<std::uint64_t> so_far{0}, in_time{0};
 
  private:
   void run() {
@@ -111,12 +111,13 @@ class Load {
         frame_of_[frame->raw().slot] = ++submitted;
         if (frame->submit() != LEAT_ERROR_ok) return;
       }
-      const auto answer = client_.next_answer(std::chrono::seconds(10));
+      const auto answer = client_.next_answer(std::chrono::seconds(40));
       if (!answer) return;
       --under_way;
       ++answered;
       so_far = answered;
       ++outcomes[answer->outcome()];
+      in_time += answer->outcome() == Outcome::completed ? 1 : 0;
       note(*answer);
     }
   }
@@ -145,6 +146,70 @@ inline void expect_sound(Load& load, const Leatd& leatd) {
   const auto total = leatd.total();
   ASSERT_TRUE(total);
   EXPECT_TRUE(balances(*total));
+}
+
+// Of a plan: "p0", "p1" and so on.
+inline Json emulated_partitions(std::size_t count) {
+  Json out = Json::array();
+  for (std::size_t p = 0; p < count; ++p)
+    out.push_back({{"name", "p" + std::to_string(p)},
+                   {"kind", "emulated"},
+                   {"class", "p"},
+                   {"share", 1},
+                   {"size", 1},
+                   {"price", 1},
+                   {"device", p},
+                   {"host", 0},
+                   {"selector", ""}});
+  return out;
+}
+
+// A plan for the applications 'a' to 'd' by what each partition holds, and a configuration for it in which partitions
+// have room for so much; each model takes 100 MiB.
+inline std::string sets_plan(const std::vector<std::string>& holds) {
+  Json applications = Json::array(), routes = Json::array();
+  for (const char name : std::string("abcd")) {
+    const std::string word(1, name);
+    Json pool = Json::array();
+    for (std::size_t p = 0; p < holds.size(); ++p)
+      if (holds[p].find(name) != std::string::npos) pool.push_back(p);
+    applications.push_back({{"name", word},
+                            {"slo_ns", 2'000'000'000},
+                            {"rate_rps", 50},
+                            {"weight", 1},
+                            {"module", {{{"name", "m"}, {"model", "m"}}}}});
+    const Json latency = {{"p50_ns", 2'000'000}, {"p99_ns", 2'000'000}, {"samples", 0}};
+    routes.push_back({{"application", applications.size() - 1},
+                      {"module", 0},
+                      {"batch", 1},
+                      {"rate_rps", 50},
+                      {"stages",
+                       {{{"first_block", 0},
+                         {"end_block", 1},
+                         {"pool", pool},
+                         {"transfer_bytes", 0},
+                         {"latency_by_batch", {latency}}}}}});
+  }
+  return Json{{"schema", "leat-plan/1"},
+              {"applications", applications},
+              {"partitions", emulated_partitions(holds.size())},
+              {"hosts", Json::array()},
+              {"routes", routes},
+              {"budget_ns", Json::array()},
+              {"certificate",
+               {{"objective", 1}, {"upper_bound", 1}, {"gap", 0}, {"binding", ""}, {"method", ""}, {"seconds", 0}}}}
+      .dump();
+}
+
+inline std::string sets_config(const std::string& plan, int partitions, int room_mib) {
+  std::string out = "[daemon]\nplan = \"" + plan + "\"\n";
+  for (int p = 0; p < partitions; ++p)
+    out += "[[partition]]\nname = \"p" + std::to_string(p) +
+           "\"\nclass = \"p\"\nkind = \"emulated\"\nmemory_mib = " + std::to_string(room_mib) + "\n";
+  for (const char* name : {"a", "b", "c", "d"})
+    out += std::string("[[application]]\nname = \"") + name +
+           "\"\nslo_ms = 2000\n[[application.module]]\nname = \"m\"\nlatency_ms = [2]\nmemory_mib = 100\n";
+  return out;
 }
 
 inline std::string partitions(int count) {

@@ -108,10 +108,17 @@ std::string model(std::uint64_t seed) { return exec::chain_model(seed, 1, 0, 3, 
 class Versions : public ::testing::Test {
  protected:
   ScratchFolder folder_;
-  std::string config() const {
-    return "[[partition]]\nname = \"left\"\ncores = \"0\"\n[[partition]]\nname = \"right\"\ncores = \"0\"\n"
-           "[[application]]\nname = \"a\"\nslo_ms = 5000\n[[application.module]]\nname = \"m\"\nmodel = \"" +
-           folder_.path() + "/1.onnx\"\npreprocess = \"stretch rgb norm=unit\"\npostprocess = \"tensors\"\nbatch = 1\n";
+  // room_mib: of a partition, where the model takes 100; 0: nobody says.
+  std::string config(int partitions = 2, int room_mib = 0) const {
+    std::string out;
+    for (int p = 0; p < partitions; ++p) {
+      out += "[[partition]]\nname = \"p" + std::to_string(p) + "\"\ncores = \"0\"\n";
+      if (room_mib != 0) out += "memory_mib = " + std::to_string(room_mib) + "\n";
+    }
+    return out + "[[application]]\nname = \"a\"\nslo_ms = 5000\n[[application.module]]\nname = \"m\"\nmodel = \"" +
+           folder_.path() +
+           "/1.onnx\"\npreprocess = \"stretch rgb norm=unit\"\npostprocess = \"tensors\"\nbatch = 1\n" +
+           (room_mib != 0 ? "memory_mib = 100\n" : "");
   }
 };
 
@@ -157,6 +164,56 @@ TEST_F(Versions, ABrokenOneIsRefusedAndTheOldOneServesOn) {
   EXPECT_TRUE(eventually([&] { return load.so_far > then + 20; })) << leatd.log();
   expect_sound(load, leatd);
   EXPECT_EQ(load.said.size(), 1U);
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+// One half of the partitions is out while the other serves, then the other way round.
+TEST_F(Versions, WhereMemoryHasNoRoomForBothOneHalfServesWhileTheOtherIsExchanged) {
+  const std::string one = folder_.write("1.onnx", model(1)), two = folder_.write("2.onnx", model(2)),
+                    wide = folder_.write("wide.onnx", exec::chain_model(3, 1, 0, 3, 32));
+  for (const int partitions : {2, 3}) {
+    Leatd leatd(config(partitions, 150));
+    Load load(leatd, "a");
+    const int rounds = times(2);
+    for (int i = 0; i < rounds; ++i) {
+      const Json bad = changed(leatd, of_kind(shm::ChangeKind::replace, "a"), wide);
+      EXPECT_EQ(state(bad), "failed") << bad.dump() << leatd.log();
+      EXPECT_NE(line(bad).find("of another shape"), std::string::npos) << bad.dump();
+      ASSERT_TRUE(
+          eventually([&] { return children_of(leatd.pid()).size() == static_cast<std::size_t>(partitions); }, 30000ms))
+          << leatd.log();
+      const Json done = changed(leatd, of_kind(shm::ChangeKind::replace, "a"), i % 2 == 0 ? two : one);
+      ASSERT_EQ(state(done), "done") << done.dump() << leatd.log();
+      EXPECT_TRUE(done.at("in_place").get<bool>());
+      EXPECT_EQ(done.at("waves").size(), 2U) << done.dump();
+      ASSERT_EQ(Json::parse(leatd.status_json()).at("partitions").size(), static_cast<std::size_t>(partitions));
+      const std::uint64_t then = load.so_far;
+      ASSERT_TRUE(eventually([&] { return load.so_far > then + 20; })) << leatd.log();
+    }
+    expect_sound(load, leatd);
+    EXPECT_EQ(load.served(), load.answered);
+    int turns = 0;
+    std::uint64_t before = 0;
+    for (const auto& [frame, version] : load.versions()) {
+      turns += before != 0 && version != before ? 1 : 0;
+      before = version;
+    }
+    EXPECT_EQ(turns, rounds);
+    EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+  }
+}
+
+TEST_F(Versions, WithOnePartitionThatHasNoRoomForBothItIsRefused) {
+  const std::string two = folder_.write("2.onnx", model(2));
+  (void)folder_.write("1.onnx", model(1));
+  Leatd leatd(config(1, 150));
+  Load load(leatd, "a");
+  const Json refused = changed(leatd, of_kind(shm::ChangeKind::replace, "a"), two);
+  EXPECT_EQ(state(refused), "failed") << refused.dump();
+  EXPECT_NE(line(refused).find("'a' would have no partition while they are exchanged"), std::string::npos);
+  const std::uint64_t then = load.so_far;
+  EXPECT_TRUE(eventually([&] { return load.so_far > then + 20; })) << leatd.log();
+  expect_sound(load, leatd);
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
 
@@ -222,17 +279,7 @@ constexpr std::uint32_t kPartitions = 4, kBatch = 4;
 
 // One module: in two stages, on the first two partitions and the others or the other way round, or whole on all.
 std::string plan(int kind) {
-  Json partitions = Json::array(), stages = Json::array();
-  for (std::uint32_t p = 0; p < kPartitions; ++p)
-    partitions.push_back({{"name", "p" + std::to_string(p)},
-                          {"kind", "emulated"},
-                          {"class", "p"},
-                          {"share", 1},
-                          {"size", 1},
-                          {"price", 1},
-                          {"device", p},
-                          {"host", 0},
-                          {"selector", ""}});
+  Json stages = Json::array();
   const auto stage = [&](int first, int end, const std::vector<int>& pool, std::int64_t bytes) {
     Json latency = Json::array();
     for (std::uint32_t b = 1; b <= kBatch; ++b) {
@@ -259,7 +306,7 @@ std::string plan(int kind) {
          {"rate_rps", 100},
          {"weight", 1},
          {"module", {{{"name", "sum"}, {"model", "sum"}}}}}}},
-      {"partitions", partitions},
+      {"partitions", emulated_partitions(kPartitions)},
       {"hosts", Json::array()},
       {"routes", {{{"application", 0}, {"module", 0}, {"batch", kBatch}, {"rate_rps", 100}, {"stages", stages}}}},
       {"budget_ns", Json::array()},
@@ -339,64 +386,6 @@ TEST_F(Plans, WorkersThatDieAnywhereInAChangeLeaveAPlanInForce) {
 }
 
 // ---- workers killed in every step ----
-
-// Two plans for four applications on four partitions, and configurations in which there is room for both at once, or
-// not: then one partition after the other is out.
-std::string sets_plan(const std::vector<std::string>& holds) {
-  Json applications = Json::array(), partitions = Json::array(), routes = Json::array();
-  for (std::size_t p = 0; p < holds.size(); ++p)
-    partitions.push_back({{"name", "p" + std::to_string(p)},
-                          {"kind", "emulated"},
-                          {"class", "p"},
-                          {"share", 1},
-                          {"size", 1},
-                          {"price", 1},
-                          {"device", p},
-                          {"host", 0},
-                          {"selector", ""}});
-  for (const char name : std::string("abcd")) {
-    const std::string word(1, name);
-    Json pool = Json::array();
-    for (std::size_t p = 0; p < holds.size(); ++p)
-      if (holds[p].find(name) != std::string::npos) pool.push_back(p);
-    applications.push_back({{"name", word},
-                            {"slo_ns", 2'000'000'000},
-                            {"rate_rps", 50},
-                            {"weight", 1},
-                            {"module", {{{"name", "m"}, {"model", "m"}}}}});
-    const Json latency = {{"p50_ns", 2'000'000}, {"p99_ns", 2'000'000}, {"samples", 0}};
-    routes.push_back({{"application", applications.size() - 1},
-                      {"module", 0},
-                      {"batch", 1},
-                      {"rate_rps", 50},
-                      {"stages",
-                       {{{"first_block", 0},
-                         {"end_block", 1},
-                         {"pool", pool},
-                         {"transfer_bytes", 0},
-                         {"latency_by_batch", {latency}}}}}});
-  }
-  return Json{{"schema", "leat-plan/1"},
-              {"applications", applications},
-              {"partitions", partitions},
-              {"hosts", Json::array()},
-              {"routes", routes},
-              {"budget_ns", Json::array()},
-              {"certificate",
-               {{"objective", 1}, {"upper_bound", 1}, {"gap", 0}, {"binding", ""}, {"method", ""}, {"seconds", 0}}}}
-      .dump();
-}
-
-std::string sets_config(const std::string& plan, int partitions, int room_mib) {
-  std::string out = "[daemon]\nplan = \"" + plan + "\"\n";
-  for (int p = 0; p < partitions; ++p)
-    out += "[[partition]]\nname = \"p" + std::to_string(p) +
-           "\"\nclass = \"p\"\nkind = \"emulated\"\nmemory_mib = " + std::to_string(room_mib) + "\n";
-  for (const char* name : {"a", "b", "c", "d"})
-    out += std::string("[[application]]\nname = \"") + name +
-           "\"\nslo_ms = 2000\n[[application.module]]\nname = \"m\"\nlatency_ms = [2]\nmemory_mib = 100\n";
-  return out;
-}
 
 class Sets : public ::testing::TestWithParam<int> {
  protected:

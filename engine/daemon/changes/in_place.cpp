@@ -58,24 +58,43 @@ planner::PlanFile begun_from(const planner::PlanFile& of) {
   return out;
 }
 
+// [partition of `wanted`]: its place in `running`, where it gets a new worker; and whether that has no room beside.
+struct NewWorkers {
+  std::vector<std::uint32_t> at;
+  std::vector<bool> waits;
+};
+NewWorkers new_workers(const Config& running_config, const Deployment& running, const Config& config,
+                       const Deployment& wanted) {
+  const std::size_t count = wanted.partitions.size();
+  NewWorkers out{std::vector<std::uint32_t>(count, kNone), std::vector<bool>(count, false)};
+  for (std::uint32_t p = 0; p < count; ++p) {
+    const std::uint32_t at = out.at[p] = place_of(running, wanted.partitions[p].partition.name);
+    if (at == kNone || same_worker(running.setups[at], wanted.setups[p])) continue;
+    const std::int64_t room = wanted.partitions[p].partition.memory_bytes;
+    out.waits[p] = room > 0 && bytes_of(running_config, running.setups[at]) + bytes_of(config, wanted.setups[p]) > room;
+  }
+  return out;
+}
+
+constexpr const char* kNoRoom = ": memory has no room for the new models beside the old ones, and ";
+
+std::string names_of(const Config& config, const Residents& of, const std::vector<std::uint32_t>& modules) {
+  std::string out;
+  for (const std::uint32_t m : modules) out += (out.empty() ? "'" : ", '") + name_of(config, of.modules[m]) + "'";
+  return out;
+}
+
 }  // namespace
 
 Result<std::optional<InPlaceStep>> next_in_place(const Config& config, const Deployment& running,
                                                  const Deployment& wanted) {
   const Residents now = residents_of(config, running), then = residents_of(config, wanted);
   const std::size_t count = wanted.partitions.size();
-  std::vector<std::uint32_t> at(count);  // in `running`
-  std::vector<bool> waits(count, false);
-  for (std::uint32_t p = 0; p < count; ++p) {
-    at[p] = place_of(running, wanted.partitions[p].partition.name);
-    if (at[p] == kNone || same_worker(running.setups[at[p]], wanted.setups[p])) continue;
-    const std::int64_t room = wanted.partitions[p].partition.memory_bytes;
-    waits[p] = room > 0 && bytes_of(config, running.setups[at[p]]) + bytes_of(config, wanted.setups[p]) > room;
-  }
+  const auto [at, waits] = new_workers(config, running, config, wanted);
   if (std::ranges::find(waits, true) == waits.end()) return std::optional<InPlaceStep>();
   if (!running.edges.empty() || !wanted.edges.empty())
-    return Error{config.file + ": memory has no room for the new models beside the old ones, and models in stages " +
-                 "cannot change one partition after the other; unload something first, or restart leatd"};
+    return Error{config.file + kNoRoom + "models in stages cannot change one partition after the other; unload " +
+                 "something first, or restart leatd"};
   std::vector<std::vector<bool>> before = then.holds;
   std::vector<std::vector<bool>> after = then.holds;
   for (std::size_t p = 0; p < count; ++p) {
@@ -85,10 +104,8 @@ Result<std::optional<InPlaceStep>> next_in_place(const Config& config, const Dep
   }
   const auto order = planner::in_place_waves(before, after, std::max<std::size_t>(1, count / 4));
   if (!order.bare.empty()) {
-    std::string names;
-    for (const std::uint32_t m : order.bare)
-      names += (names.empty() ? "'" : ", '") + name_of(config, then.modules[m]) + "'";
-    return Error{config.file + ": no partition can be out while it takes other models, since " + names +
+    return Error{config.file + ": no partition can be out while it takes other models, since " +
+                 names_of(config, then, order.bare) +
                  " would have none left; unload something first, or give another partition room for it"};
   }
   InPlaceStep out;
@@ -127,6 +144,42 @@ std::optional<InPlaceStep> back_in_place(const Config& config, const Deployment&
   out.plan = begun_from(now);
   add_routes(out.plan, now, std::vector<bool>(running.partitions.size(), true));
   add_routes(out.plan, plan_file_of(config, before), out_of_it);
+  return out;
+}
+
+Result<std::optional<Halves>> halves_of(const Config& running_config, const Deployment& running, const Config& config,
+                                        const Deployment& wanted) {
+  const auto [at, waits] = new_workers(running_config, running, config, wanted);
+  if (std::ranges::find(waits, true) == waits.end()) return std::optional<Halves>();
+  if (!running.edges.empty() || !wanted.edges.empty())
+    return Error{config.file + kNoRoom + "a model in stages cannot be exchanged on one half of the partitions after " +
+                 "the other; unload it and load it anew, or restart leatd"};
+  const Residents now = residents_of(running_config, running), then = residents_of(config, wanted);
+  std::vector<std::vector<bool>> before(wanted.partitions.size(), std::vector<bool>(now.modules.size()));
+  std::vector<bool> changing(before.size());
+  for (std::uint32_t p = 0; p < before.size(); ++p) {
+    if (at[p] != kNone) before[p] = now.holds[at[p]];
+    changing[p] = at[p] == kNone || !same_worker(running.setups[at[p]], wanted.setups[p]);
+  }
+  const planner::InPlaceHalves halves = planner::in_place_halves(before, then.holds, changing);
+  const std::string bare = halves.bare_before.empty() ? names_of(config, then, halves.bare_after)
+                                                      : names_of(running_config, now, halves.bare_before);
+  if (!bare.empty())
+    return Error{config.file + kNoRoom + bare + " would have no partition while they are exchanged; give another " +
+                 "partition room for it, or unload what gets another version and load it anew"};
+  Halves out;
+  for (std::uint32_t p = 0; p < changing.size(); ++p)
+    if (changing[p]) (halves.first[p] ? out.first : out.second).push_back(wanted.partitions[p].partition.name);
+  return std::optional(std::move(out));
+}
+
+planner::PlanFile plan_on(const Config& config, const Deployment& of, const std::vector<std::string>& partitions) {
+  const planner::PlanFile all = plan_file_of(config, of);
+  planner::PlanFile out = begun_from(all);
+  std::vector<bool> kept;
+  for (const planner::Partition& p : all.plan.partitions)
+    kept.push_back(std::ranges::find(partitions, p.name) != partitions.end());
+  add_routes(out, all, kept);
   return out;
 }
 

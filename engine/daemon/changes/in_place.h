@@ -29,4 +29,17 @@ Result<std::optional<InPlaceStep>> next_in_place(const Config& config, const Dep
 // Partitions of `before` that are out come back as they were there; the others stay as they are. None: none is out.
 std::optional<InPlaceStep> back_in_place(const Config& config, const Deployment& running, const Deployment& before);
 
+// A new version of a model where some partition that has the old one has no room for both: one half of those partitions
+// is emptied and takes the new version while the other serves; the streams go over, and it is the other half's turn.
+struct Halves {
+  std::vector<std::string> first, second;  // partitions
+};
+// None: there is room for both everywhere. Error: a module would be without a partition, or models are in stages.
+Result<std::optional<Halves>> halves_of(const Config& running_config, const Deployment& running, const Config& config,
+                                        const Deployment& wanted);
+
+// The plan of a deployment on some of its partitions.
+[[nodiscard]] planner::PlanFile plan_on(const Config& config, const Deployment& of,
+                                        const std::vector<std::string>& partitions);
+
 }  // namespace leat::daemon

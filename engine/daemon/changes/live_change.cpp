@@ -51,7 +51,7 @@ std::vector<std::string> differences(const Config& running, const Target& target
 }  // namespace
 
 LiveChange::LiveChange(Environment environment, std::unique_ptr<TargetBuilder> builder)
-    : env_(std::move(environment)), builder_(std::move(builder)) {}
+    : env_(std::move(environment)), builder_(std::move(builder)), trial_(env_.metrics, env_.supervisor) {}
 
 // ---- reading ----
 
@@ -65,6 +65,7 @@ Result<std::uint64_t> LiveChange::ask(ChangeRequest request) {
   steps_ = 0;
   backs_ = 0;
   first_.reset();
+  exchange_.reset();
   step_ = Step::reading;
   log_info(text_of(request_) + ": reading");
   builder_->begin({env_.now.config, env_.now.deployment, env_.now.ready, env_.slots}, env_.now.additions,
@@ -78,8 +79,9 @@ Result<std::uint64_t> LiveChange::ask(ChangeRequest request) {
 void LiveChange::read_next(bool back) {
   step_ = Step::reading;
   tell_progress();
-  builder_->begin({env_.now.config, env_.now.deployment, env_.now.ready, env_.slots, first_->deployment, back},
-                  back ? first_->additions : env_.now.additions, request_);
+  builder_->begin(
+      {env_.now.config, env_.now.deployment, env_.now.ready, env_.slots, first_->deployment, back, exchange_, steps_},
+      back ? first_->additions : env_.now.additions, request_);
 }
 
 void LiveChange::on_target(std::int64_t now) {
@@ -96,6 +98,7 @@ void LiveChange::on_target(std::int64_t now) {
       for (const std::uint32_t p : wave) waves_.back().push_back(target_->deployment.partitions[p].partition.name);
     }
     said_ = differences(env_.now.config, *target_);
+    exchange_ = target_->exchange;
   }
   if (request_.dry_run) {
     dry_ = true;
@@ -116,6 +119,7 @@ void LiveChange::on_target(std::int64_t now) {
   if (backs_ > 0) target_->config = first_->config;
   step_ = Step::starting;
   wave_ = 0;
+  trial_.note_before(env_.now.deployment, target_->heirs);
   begin_records(target_->config, target_->deployment, env_.metrics);
   start_wave(now);
 }
@@ -245,6 +249,9 @@ Status LiveChange::fit(const InForce& next) {
       return Error{"the new version of '" + app.name + "' needs " + text::time_text(need) +
                    " on an idle host, more than its objective of " + text::time_text(app.slo_ns)};
   }
+  if (request_.kind == ChangeRequest::Kind::replace)
+    if (std::string line = trial_.refused(env_.now.deployment, next.deployment, target_->heirs); !line.empty())
+      return Error{std::move(line)};
   return Done{};
 }
 
@@ -334,37 +341,16 @@ void LiveChange::in_force(std::int64_t now) {
 void LiveChange::begin_trial(std::int64_t now) {
   step_ = Step::on_trial;
   trial_until_ns_ = now + request_.trial_ns;
+  trial_.begin(before_->deployment, target_->heirs, request_.trial_ns);
   tell_progress();
   due_ns_ = now + kLookNs;
 }
 
-// Empty: none so far.
-std::string LiveChange::trouble() const {
-  constexpr std::uint64_t kFailed = 3;
-  constexpr std::uint64_t kBatches = 8;
-  const Deployment& d = env_.now.deployment;
-  for (const Arrangement::Heir& heir : target_->heirs) {
-    const planner::Application& app = d.applications[heir.now];
-    std::int64_t takes_ns = 0;
-    for (std::uint32_t m = 0; m < app.modules.size(); ++m) {
-      const shm::Record record = env_.metrics.of(shm::RecordKind::module, d.first_module[heir.now] + m);
-      const std::uint64_t failed = record.value(shm::ModuleCounter::failed);
-      const std::uint64_t batches = record.value(shm::ModuleCounter::batches);
-      if (failed >= kFailed)
-        return "of the new version of '" + app.name + "' " + std::to_string(failed) + " frames have failed";
-      if (batches >= kBatches)
-        takes_ns += static_cast<std::int64_t>(record.value(shm::ModuleCounter::busy_ns) / batches);
-    }
-    if (takes_ns > app.slo_ns)
-      return "the new version of '" + app.name + "' takes " + text::time_text(takes_ns) +
-             " a batch, more than its objective of " + text::time_text(app.slo_ns);
-  }
-  return {};
-}
-
 void LiveChange::look_at_trial(std::int64_t now) {
-  if (std::string why = trouble(); !why.empty()) return go_back(why);
-  if (now >= trial_until_ns_) return begin_emptying(now);
+  const bool over = now >= trial_until_ns_;
+  if (std::string why = trial_.trouble(before_->deployment, env_.now.deployment, target_->heirs, over); !why.empty())
+    return go_back(why);
+  if (over) return begin_emptying(now);
   due_ns_ = now + kLookNs;
 }
 
@@ -470,13 +456,20 @@ void LiveChange::finish() {
   workers_.clear();
   leaving_.clear();
   retiring_.clear();
-  if (follows) return ++steps_, read_next(false);
+  if (follows) return follow();
   if (failed_ && something_is_out() && backs_ < kMaxBacks) return ++backs_, read_next(true);
   if (!failed_ && !dry_) log_info(text_of(request_) + ": done");
   if (!dry_) ++(failed_ ? given_up_ : done_);
   tell_progress();
   first_.reset();
   if (changed_) env_.ends();
+}
+
+// Of an exchange the new version serves from the second step on: what is out then comes back with that.
+void LiveChange::follow() {
+  if (++steps_; exchange_ && steps_ == 2)
+    first_ = {exchange_->config, std::make_shared<const Deployment>(exchange_->wanted), exchange_->additions};
+  read_next(false);
 }
 
 bool LiveChange::something_is_out() const {

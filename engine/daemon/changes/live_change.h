@@ -3,9 +3,9 @@
 //   reading       the wanted configuration is read, checked and laid beside the one in force (target.h)
 //   starting      new workers start beside the old ones that they are to follow, wave after wave, while those serve
 //   taking_over   the new plan takes over between two batches: what is sent from then on goes to the new workers
-//   on_trial      a new version of a model is watched; in trouble its streams go back at once, the old workers are
-//   there emptying      what applications that retire have in flight ends letting_go    plans without them, then their
-//   workers, once these hold nothing, and those that were followed
+//   on_trial      a new version of a model is watched (version_trial.h); in trouble its streams go back at once
+//   emptying      what applications that retire have in flight ends
+//   letting_go    plans without them; then their workers go, once these hold nothing, and those that were followed
 //
 // Where memory has no room for new workers beside the old, a change of plan is several such changes, one after the
 // other (in_place.h). Where one of them fails, what is out comes back as it was before, and what has changed stays.
@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "engine/daemon/changes/target.h"
+#include "engine/daemon/changes/version_trial.h"
 #include "engine/daemon/clients/client_sessions.h"
 #include "engine/daemon/metrics/metrics.h"
 #include "engine/daemon/scheduler_thread/scheduler_thread.h"
@@ -96,7 +97,6 @@ class LiveChange {
   void in_force(std::int64_t now);
   void begin_trial(std::int64_t now);
   void look_at_trial(std::int64_t now);
-  [[nodiscard]] std::string trouble() const;
   void go_back(const std::string& why);
   void begin_emptying(std::int64_t now);
   void let_go();
@@ -105,6 +105,7 @@ class LiveChange {
   void end_records();
   void finish();
   void read_next(bool back);
+  void follow();
   [[nodiscard]] bool something_is_out() const;
   void tell_progress();
   [[nodiscard]] std::size_t wave_shown() const;
@@ -124,6 +125,7 @@ class LiveChange {
     Additions additions;
   };
   std::optional<First> first_;
+  std::shared_ptr<const Exchange> exchange_;
   std::size_t steps_ = 0;
   int backs_ = 0;  // times that it was tried to bring back what is out
   bool changed_ = false;
@@ -134,6 +136,7 @@ class LiveChange {
   std::vector<std::uint32_t> retiring_;  // applications that are being emptied
   std::set<std::uint32_t> leaving_;      // slots whose workers are still there
   std::int64_t trial_until_ns_ = 0;
+  VersionTrial trial_;
   // Of the latest, for status().
   ChangeRequest request_;
   std::string line_;

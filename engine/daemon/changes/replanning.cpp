@@ -62,7 +62,7 @@ void Replanning::advance(std::int64_t now) {
     (void)take_rates(now);  // what came before counts for nothing
 }
 
-// Requests a second of each application since the last look; what was given up of them is in worst_.
+// Requests a second of each application since the last look; what of them was given up or came late is in worst_.
 std::vector<double> Replanning::take_rates(std::int64_t now) {
   const Config& config = env_.now.config;
   const Deployment& d = env_.now.deployment;
@@ -85,6 +85,9 @@ std::vector<double> Replanning::take_rates(std::int64_t now) {
       if (config.applications[a].application.modules[m].after.empty()) out[a] = std::max(out[a], arrived / seconds);
       if (arrived > 0) part -= static_cast<double>(is.given_up - was.given_up) / arrived;
     }
+    if (late_answers_.size() <= a) late_answers_.resize(a + 1, 0);
+    const std::uint64_t late = env_.metrics.late(a), newly = late - std::exchange(late_answers_[a], late);
+    if (out[a] > 0) part -= static_cast<double>(newly) / (out[a] * seconds);
     worst_ = std::min(worst_, std::max(part, 0.0));
   }
   return out;
@@ -182,15 +185,9 @@ bool Replanning::consider(std::int64_t now, const planner::PlanFile& plan) {
 std::string Replanning::text_of_moves(const std::vector<std::vector<bool>>& holds) const {
   std::string out;
   for (std::size_t p = 0; p < holds.size(); ++p) {
-    std::string come, go;
-    for (std::size_t m = 0; m < residents_.modules.size(); ++m) {
-      std::string& to = holds[p][m] ? come : go;
-      if (holds[p][m] != residents_.holds[p][m])
-        to += (to.empty() ? "" : ", ") + name_of(env_.now.config, residents_.modules[m]);
-    }
-    if (come.empty() && go.empty()) continue;
-    out += (out.empty() ? "" : "; ") + env_.now.deployment.partitions[p].partition.name +
-           (come.empty() ? " leaves " + go : " takes " + come + (go.empty() ? "" : " in the place of " + go));
+    const std::string text = moves_text(env_.now.config, residents_.modules, residents_.holds[p], holds[p]);
+    if (text.empty()) continue;
+    out += (out.empty() ? "" : "; ") + env_.now.deployment.partitions[p].partition.name + " " + text;
   }
   return out;
 }

@@ -60,8 +60,9 @@ class Replanning {
   std::unique_ptr<PlannerFolder> folder_;  // from the first question on
   subprocess::Process child_;
   std::int64_t child_until_ns_ = INT64_MAX, look_ns_, looked_ns_, free_ns_ = 0;
-  std::vector<Count> counts_;  // [module of all applications], at the last look
-  Residents residents_;        // as the child was asked about
+  std::vector<Count> counts_;                // [module of all applications], at the last look
+  std::vector<std::uint64_t> late_answers_;  // [application], at the last look
+  Residents residents_;                      // as the child was asked about
   double carried_ = 0, worst_ = 1;
   bool on_ = false, binds_ = false, late_ = false;  // late: the child was killed
   std::uint64_t plans_ = 0;                         // asked for, for their names

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/daemon/changes/in_place.h"
 #include "engine/daemon/deployment/plan/memory.h"
 #include "engine/daemon/startup.h"
 #include "engine/daemon/workers/gpu_tool.h"
@@ -27,22 +26,21 @@ Result<Deployment> on_paper(Config wanted) {
   return deployment;
 }
 
-}  // namespace
-
-namespace {
+bool unplanned(const Config& config) { return config.plan_path.empty() && !config.plan_auto; }
 
 // What the running deployment is laid beside: by the numbers of the configuration in force.
 Result<Deployment> by_plan(const Config& config, const planner::PlanFile& plan,
                            const std::vector<std::string>& partitions, std::span<const worker::Setup> pinned) {
   Config own = config;
-  own.plan_auto = true;  // what a setting says to whom was asked when it was read
+  const bool by_itself = unplanned(config);
+  if (!by_itself) own.plan_auto = true;  // what a setting says to whom was asked when it was read
   std::erase_if(own.partitions, [&](const PartitionConfig& p) {
     return std::ranges::find(partitions, p.partition.name) == partitions.end();
   });
   const auto cores = usable_cores();
   if (!cores.ok()) return Error{cores.error()};
   if (auto status = locate_gpus(own.partitions); !status) return Error{own.file + ": " + status.error()};
-  auto out = deploy(own, *cores, &plan);
+  auto out = deploy(own, *cores, by_itself ? nullptr : &plan);
   if (!out.ok()) return out;
   if (auto status = pin_models(out->setups, pinned); !status) return Error{status.error()};
   return out;
@@ -53,19 +51,11 @@ std::vector<std::string> moves_of(const Config& config, const Deployment& runnin
   std::vector<std::string> out;
   for (std::size_t p = 0; p < then.holds.size(); ++p) {
     const std::string& name = wanted.partitions[p].partition.name;
-    std::string come, go;
-    for (std::size_t q = 0; q < now.holds.size(); ++q) {
-      if (running.partitions[q].partition.name != name) continue;
-      for (std::size_t m = 0; m < then.modules.size(); ++m) {
-        std::string& to = then.holds[p][m] ? come : go;
-        if (then.holds[p][m] != now.holds[q][m]) to += (to.empty() ? "" : ", ") + name_of(config, then.modules[m]);
-      }
-    }
-    if (come.empty() && go.empty()) continue;
-    out.push_back("partition '" + name + "' " +
-                  (go.empty()     ? "takes " + come
-                   : come.empty() ? "leaves " + go
-                                  : "takes " + come + " in the place of " + go));
+    const auto at = std::ranges::find(running.partitions, name, [](const auto& q) { return q.partition.name; });
+    if (at == running.partitions.end()) continue;
+    const auto q = static_cast<std::size_t>(at - running.partitions.begin());
+    const std::string text = moves_text(config, then.modules, now.holds[q], then.holds[p]);
+    if (!text.empty()) out.push_back("partition '" + name + "' " + text);
   }
   return out;
 }
@@ -79,8 +69,8 @@ Status lay_beside(const Running& running, Target& out) {
   return Done{};
 }
 
-Result<Target> take_step(const Running& running, Target out, InPlaceStep step) {
-  auto deployment = by_plan(out.config, step.plan, step.partitions, running.deployment.setups);
+Result<Target> take_step(const Running& running, Target out, InPlaceStep step, std::span<const worker::Setup> pinned) {
+  auto deployment = by_plan(out.config, step.plan, step.partitions, pinned);
   if (!deployment.ok()) return Error{deployment.error()};
   out.deployment = std::move(*deployment);
   out.deployment.scheduler_cores = running.deployment.scheduler_cores;
@@ -90,13 +80,49 @@ Result<Target> take_step(const Running& running, Target out, InPlaceStep step) {
   return out;
 }
 
+// The second step, the new version on the first half of the partitions; the third, on all of them.
+Result<Target> next_of_exchange(const Running& running, const Additions& additions, const ChangeRequest& request) {
+  const Exchange& all = *running.exchange;
+  const bool last = running.step == 2;
+  Target out{.request = request, .additions = last ? additions : all.additions, .config = all.config};
+  InPlaceStep step;
+  for (const PartitionConfig& p : all.wanted.partitions)
+    if (last || std::ranges::find(all.halves.second, p.partition.name) == all.halves.second.end())
+      step.partitions.push_back(p.partition.name);
+  step.plan = plan_on(all.config, all.wanted, step.partitions);
+  if (!last) {
+    out.heirs = all.heirs;
+    out.retiring = all.retiring;
+    out.in_place = {all.halves.second};
+  }
+  return take_step(running, std::move(out), std::move(step), all.wanted.setups);
+}
+
+// The first step: what runs serves on without the first half of the partitions.
+Result<Target> begin_exchange(const Running& running, const Additions& additions, Target whole, Halves halves) {
+  Target out{.request = whole.request, .additions = additions, .config = running.config};
+  out.in_place = {halves.first, halves.second};
+  for (const std::uint32_t a : whole.retiring)
+    out.moves.push_back("application '" + running.config.applications[a].application.name +
+                        "' gets another version, on one half of its partitions after the other");
+  InPlaceStep step;
+  for (const PartitionConfig& p : running.deployment.partitions)
+    if (std::ranges::find(halves.first, p.partition.name) == halves.first.end())
+      step.partitions.push_back(p.partition.name);
+  step.plan = plan_on(running.config, running.deployment, step.partitions);
+  out.exchange = std::make_shared<const Exchange>(Exchange{std::move(whole.config), std::move(whole.deployment),
+                                                           std::move(whole.heirs), std::move(whole.retiring),
+                                                           std::move(whole.additions), std::move(halves)});
+  return take_step(running, std::move(out), std::move(step), running.deployment.setups);
+}
+
 // What partitions hold is another than before, and nothing else.
 Result<Target> find_step(const Running& running, const Additions& additions, const ChangeRequest& request) {
   Target out{.request = request, .additions = additions, .config = running.config};
   if (running.back) {
     auto step = back_in_place(out.config, running.deployment, *running.before);
     if (!step) return Error{"nothing is out"};
-    return take_step(running, std::move(out), std::move(*step));
+    return take_step(running, std::move(out), std::move(*step), running.deployment.setups);
   }
   out.config.plan_path = request.text;
   out.config.plan_auto = false;
@@ -113,7 +139,7 @@ Result<Target> find_step(const Running& running, const Additions& additions, con
   if (!step.ok()) return Error{step.error()};
   if (*step) {
     out.in_place = (*step)->waves;
-    return take_step(running, std::move(out), std::move(**step));
+    return take_step(running, std::move(out), std::move(**step), running.deployment.setups);
   }
   out.deployment = std::move(*wanted);
   out.deployment.scheduler_cores = running.deployment.scheduler_cores;
@@ -125,6 +151,7 @@ Result<Target> find_step(const Running& running, const Additions& additions, con
 }  // namespace
 
 Result<Target> find_target(const Running& running, const Additions& additions, const ChangeRequest& request) {
+  if (running.exchange && !running.back) return next_of_exchange(running, additions, request);
   if (running.before) return find_step(running, additions, request);
   auto added = with(additions, request, running.config);
   if (!added.ok()) return Error{added.error()};
@@ -147,6 +174,11 @@ Result<Target> find_target(const Running& running, const Additions& additions, c
     return Error{out.config.file +
                  ": the scheduler thread would have other cores; restart leatd, or name its core by "
                  "scheduler_core in [daemon]"};
+  if (request.kind == ChangeRequest::Kind::replace) {
+    auto halves = halves_of(running.config, running.deployment, out.config, out.deployment);
+    if (!halves.ok()) return Error{halves.error()};
+    if (*halves) return begin_exchange(running, additions, std::move(out), std::move(**halves));
+  }
   const bool only_plan = request.kind == ChangeRequest::Kind::plan && out.heirs.empty() && out.retiring.empty() &&
                          out.config.applications.size() == running.config.applications.size();
   if (only_plan) {
@@ -155,7 +187,7 @@ Result<Target> find_target(const Running& running, const Additions& additions, c
     if (!step.ok()) return Error{step.error()};
     if (*step) {
       out.in_place = (*step)->waves;
-      return take_step(running, std::move(out), std::move(**step));
+      return take_step(running, std::move(out), std::move(**step), running.deployment.setups);
     }
   }
   if (auto status = lay_beside(running, out); !status) return Error{status.error()};

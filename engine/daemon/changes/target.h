@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/daemon/changes/arrangement.h"
+#include "engine/daemon/changes/in_place.h"
 #include "engine/daemon/changes/wanted.h"
 #include "engine/daemon/clients/served_application.h"
 #include "engine/daemon/configuration/config.h"
@@ -24,6 +25,8 @@
 
 namespace leat::daemon {
 
+struct Exchange;
+
 // What is in force, as far as it says what plans are made of.
 struct Running {
   Config config;
@@ -33,6 +36,20 @@ struct Running {
   // Of a change in several steps the second and later ones: what was served before the first.
   std::shared_ptr<const Deployment> before = {};
   bool back = false;  // what is out comes back as it was
+  // Of an exchange the second and third steps: which, from 1.
+  std::shared_ptr<const Exchange> exchange = {};
+  std::size_t step = 0;
+};
+
+// All of a change that gives one half of the partitions after the other a new version (in_place.h): what is wanted in
+// the end, and what comes of it in the second step.
+struct Exchange {
+  Config config;
+  Deployment wanted;
+  std::vector<Arrangement::Heir> heirs;
+  std::vector<std::uint32_t> retiring;
+  Additions additions;
+  Halves halves;
 };
 
 struct Target {
@@ -46,7 +63,8 @@ struct Target {
   std::vector<std::vector<std::uint32_t>> waves;  // of those
   // Where memory has no room for new workers beside the old: what is out, now and in the steps behind this one.
   std::vector<std::vector<std::string>> in_place;
-  std::vector<std::string> moves;  // models that come to partitions or go from them, a line each
+  std::shared_ptr<const Exchange> exchange;  // of its first step
+  std::vector<std::string> moves;            // models that come to partitions or go from them, a line each
 };
 
 Result<Target> find_target(const Running& running, const Additions& additions, const ChangeRequest& request);

@@ -6,6 +6,8 @@
 // kernel.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -40,6 +42,15 @@ class Metrics {
   }
   void copied(std::uint64_t pixel_bytes) noexcept { total_.add(shm::StreamCounter::bytes_copied, pixel_bytes); }
   std::uint64_t in_flight() const noexcept { return in_flight_total_; }
+  void answered_late(std::uint32_t application) noexcept {
+    if (application < late_.size()) late_[application].fetch_add(1, std::memory_order_relaxed);
+  }
+
+  // ---- control thread ----
+  // Answers of an application that came after their deadlines, ever; its number may have been another's before.
+  [[nodiscard]] std::uint64_t late(std::uint32_t application) const noexcept {
+    return application < late_.size() ? late_[application].load(std::memory_order_relaxed) : 0;
+  }
 
  private:
   explicit Metrics(shm::CountersWriter writer) : writer_(std::move(writer)) {}
@@ -50,6 +61,8 @@ class Metrics {
   shm::CountersWriter writer_;
   shm::Record daemon_, total_;
   std::uint64_t in_flight_total_ = 0;
+  // [application]; as many as there can be modules
+  std::array<std::atomic<std::uint64_t>, shm::kMaxRecords[static_cast<std::size_t>(shm::RecordKind::module)]> late_{};
 };
 
 }  // namespace leat::daemon

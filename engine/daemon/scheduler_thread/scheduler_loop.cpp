@@ -289,6 +289,7 @@ void SchedulerLoop::answer(const core::Action& action, std::int64_t now) noexcep
   ++client.completions;
   metrics_.answered(stream.granted.pool, stream.granted.owner.record, action.outcome, action.reason,
                     now - slot.capture_ns, now);
+  if (action.outcome == Outcome::late) metrics_.answered_late(stream.granted.application);
   metrics_.within_share(stream.granted.pool, core_->counters().streams[stream.core].within_share,
                         core_->counters().total.within_share);
   metrics_.event(EventKind::answered, now, stream.granted.pool, action.token,

@@ -120,6 +120,7 @@ Status Supervisor::start(std::uint32_t i, std::int64_t now) {
   w.start = {.ready_by_ns = now + patience_.start_timeout_ns};
   w.restart.clear();
   w.asked.reset();
+  w.not_finite.clear();
   if (auto status = w.link.watch(); !status) return status;
   if (auto status = send_all(w); !status) return trouble(status);
   return Done{};
@@ -249,6 +250,7 @@ Status Supervisor::take_message(std::uint32_t i, const std::vector<std::byte>& p
   if (type.ok() && *type == worker::ControlType::edge_made && w.state == WorkerState::starting)
     return pass_edge_on(i, packet, std::move(fds));
   if (type.ok() && *type == worker::ControlType::memory && take_memory(i, packet)) return Done{};
+  if (type.ok() && *type == worker::ControlType::not_finite && take_not_finite(i, packet)) return Done{};
   if (type.ok() && w.state == WorkerState::starting && take_while_starting(i, *type, packet, now)) return Done{};
   if (type.ok() && w.state == WorkerState::up && take_while_up(i, *type, packet)) return Done{};
   return Error{"its worker sent a message leatd does not understand; install leatd and leat-worker of one release"};
@@ -283,6 +285,12 @@ bool Supervisor::take_memory(std::uint32_t i, const std::vector<std::byte>& pack
   const auto memory = worker::decode_memory(packet);
   if (memory.ok()) workers_[i].device.memory = *memory;
   return memory.ok();
+}
+
+// While it starts or serves, once for each module.
+bool Supervisor::take_not_finite(std::uint32_t i, const std::vector<std::byte>& packet) {
+  const auto module = worker::decode_not_finite(packet);
+  return module.ok() && *module < workers_[i].setup.modules.size() && workers_[i].not_finite.insert(*module).second;
 }
 
 bool Supervisor::take_while_up(std::uint32_t i, worker::ControlType type, const std::vector<std::byte>& packet) {

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -118,6 +119,10 @@ class Supervisor {
   // As its worker said last; no name: it has none, or is not up.
   const worker::DeviceFacts& device(std::uint32_t partition) const noexcept { return of(partition).device; }
   const worker::Setup& setup(std::uint32_t partition) const noexcept { return of(partition).setup; }
+  // Its worker has said that this module of its setup answers values that are infinite or no numbers.
+  bool not_finite(std::uint32_t partition, std::uint32_t module) const noexcept {
+    return of(partition).not_finite.contains(module);
+  }
   // Why it could not start, one line; empty: it could.
   const std::string& why_down(std::uint32_t partition) const noexcept { return of(partition).why_down; }
   const std::string& last_end(std::uint32_t partition) const noexcept { return of(partition).last_end; }
@@ -156,6 +161,7 @@ class Supervisor {
     std::string why_down = {};  // why its last process was never ready; until one is
     worker::Sandbox sandbox = worker::Sandbox::off;
     worker::DeviceFacts device = {};
+    std::set<std::uint32_t> not_finite = {};  // modules of its setup that answer what is no number
   };
   // Partitions that share one device.
   struct Group {
@@ -183,6 +189,7 @@ class Supervisor {
   bool take_while_starting(std::uint32_t partition, worker::ControlType type, const std::vector<std::byte>& packet,
                            std::int64_t now);
   bool take_memory(std::uint32_t partition, const std::vector<std::byte>& packet);
+  bool take_not_finite(std::uint32_t partition, const std::vector<std::byte>& packet);
   bool take_while_up(std::uint32_t partition, worker::ControlType type, const std::vector<std::byte>& packet);
   void complain(Worker& w, std::string line);
   Status pass_edge_on(std::uint32_t partition, const std::vector<std::byte>& packet, std::vector<shm::Fd> fds);

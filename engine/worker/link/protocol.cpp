@@ -259,6 +259,9 @@ std::vector<std::byte> encode_failed(const std::string& line) {
 std::vector<std::byte> encode_opening(std::uint32_t module) {
   return packet_of(ControlType::opening, &module, sizeof(module));
 }
+std::vector<std::byte> encode_not_finite(std::uint32_t module) {
+  return packet_of(ControlType::not_finite, &module, sizeof(module));
+}
 
 std::vector<std::byte> encode(const MeasuringProgress& progress) {
   return packet_of(ControlType::measuring, &progress, sizeof(progress));
@@ -395,6 +398,10 @@ Result<ForgetPool> decode_forget_pool(const std::vector<std::byte>& packet) {
 }
 Result<std::uint32_t> decode_opening(const std::vector<std::byte>& packet) {
   return fixed<std::uint32_t>(packet, "opening");
+}
+
+Result<std::uint32_t> decode_not_finite(const std::vector<std::byte>& packet) {
+  return fixed<std::uint32_t>(packet, "not_finite");
 }
 
 Result<MeasuringProgress> decode_measuring(const std::vector<std::byte>& packet) {

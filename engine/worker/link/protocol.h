@@ -10,6 +10,8 @@
 //                    Ready with the latencies measured, once; or Failed with one line, once for each module that
 //                    misses words, behind its Opening
 //   leatd -> worker  Measure, once it is ready; it answers with Measured, and has been asked for no other meanwhile
+//   worker -> leatd  NotFinite {module}, once for each module whose outputs held a value that is infinite or no number,
+//                    while it starts or serves
 //   worker -> leatd  Memory, once ready, whenever what it has of its device's memory has changed
 //
 // Order: a worker reads messages in the order sent, and reads at least DispatchCell::control of them before it runs
@@ -151,7 +153,8 @@ enum class ControlType : std::uint32_t {
   edge_made = 19,
   memory = 20,
   measuring = 21,
-  measured = 22
+  measured = 22,
+  not_finite = 23
 };
 
 // Packets. decode_* return one line on a packet that is not what it should be.
@@ -165,6 +168,7 @@ std::vector<std::byte> encode_file();
 std::vector<std::byte> encode_stop();
 std::vector<std::byte> encode_failed(const std::string& line);
 std::vector<std::byte> encode_opening(std::uint32_t module);
+std::vector<std::byte> encode_not_finite(std::uint32_t module);
 std::vector<std::byte> encode(const DeviceMemory& memory);
 std::vector<std::byte> encode(const Measure& measure);
 std::vector<std::byte> encode(const MeasuringProgress& progress);
@@ -180,6 +184,7 @@ Result<MeasuringProgress> decode_measuring(const std::vector<std::byte>& packet)
 Result<Measure> decode_measure(const std::vector<std::byte>& packet);
 Result<Measured> decode_measured(const std::vector<std::byte>& packet);
 Result<std::uint32_t> decode_opening(const std::vector<std::byte>& packet);
+Result<std::uint32_t> decode_not_finite(const std::vector<std::byte>& packet);
 std::string decode_failed(const std::vector<std::byte>& packet);          // one line, whatever it holds
 Result<std::uint32_t> decode_edge(const std::vector<std::byte>& packet);  // edge and edge_made
 

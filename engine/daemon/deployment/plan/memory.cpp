@@ -74,6 +74,17 @@ std::string name_of(const Config& config, const Residents::Module& module) {
   return app.modules.size() == 1 ? app.name : app.name + "/" + app.modules[module.module].name;
 }
 
+std::string moves_text(const Config& config, const std::vector<Residents::Module>& modules,
+                       const std::vector<bool>& before, const std::vector<bool>& after) {
+  std::string come, go;
+  for (std::size_t m = 0; m < modules.size(); ++m) {
+    std::string& to = after[m] ? come : go;
+    if (before[m] != after[m]) to += (to.empty() ? "" : ", ") + name_of(config, modules[m]);
+  }
+  if (come.empty()) return go.empty() ? go : "leaves " + go;
+  return "takes " + come + (go.empty() ? "" : " in the place of " + go);
+}
+
 std::int64_t bytes_of(const Config& config, const worker::Setup& setup) {
   std::set<std::pair<std::string, std::string>> seen;  // stages of one module are counted once
   std::int64_t out = 0;

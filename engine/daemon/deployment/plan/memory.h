@@ -27,6 +27,10 @@ struct Residents {
 [[nodiscard]] std::vector<std::vector<bool>> holds_of(const planner::PlanFile& plan, const Config& config,
                                                       const Deployment& deployment, const Residents& of);
 [[nodiscard]] std::string name_of(const Config& config, const Residents::Module& module);  // "application/module"
+// What a partition takes and what it leaves where it holds `after` in the place of `before`: "takes a in the place of
+// b". Empty: it holds the same.
+[[nodiscard]] std::string moves_text(const Config& config, const std::vector<Residents::Module>& modules,
+                                     const std::vector<bool>& before, const std::vector<bool>& after);
 
 // What a partition's worker opens takes so much.
 [[nodiscard]] std::int64_t bytes_of(const Config& config, const worker::Setup& setup);
