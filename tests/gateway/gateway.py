@@ -136,7 +136,7 @@ class Gateway:
         self.process, said = started(words, self.log_file, "the gateway")
         if not said:
             raise RuntimeError("the gateway did not start: " + self.log())
-        self.port = int(said.split()[1])
+        self.port, self.grpc_port = (*map(int, said.split()[1:]), 0)[:2]
         self.address = f"{self.host}:{self.port}"
         if wait and not until(lambda: self.get("/v2/health/ready").status == 200):
             raise RuntimeError(f"not ready: {self.get('/v2/health/ready')} {self.log()}")

@@ -24,7 +24,9 @@ int run(const cli::Arguments& args) {
   gateway::Gateway serving(std::move(*options));
   if (auto status = serving.listen(); !status) return cli::fail(name, status.error());
   if (ready_fd >= 0) {
-    const std::string line = "ready " + std::to_string(serving.port()) + "\n";
+    std::string line = "ready " + std::to_string(serving.port());
+    if (serving.grpc() != nullptr) line += " " + std::to_string(serving.grpc()->port());
+    line += '\n';
     (void)!::write(ready_fd, line.data(), line.size());
     (void)::close(ready_fd);
   }

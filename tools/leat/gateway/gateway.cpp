@@ -25,6 +25,12 @@ void raise_descriptors() {
   (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+std::string from_here(const std::string& host) {
+  if (host == "0.0.0.0") return "127.0.0.1";
+  if (host == "::") return "[::1]";
+  return host.find(':') == std::string::npos ? host : "[" + host + "]";
+}
+
 }  // namespace
 
 Gateway::Gateway(GatewayOptions options)
@@ -53,8 +59,17 @@ Gateway::Gateway(GatewayOptions options)
 
 Status Gateway::listen() {
   raise_descriptors();
-  for (const Address& address : options_.listen)
+  std::string own;  // by TCP, seen from this host
+  for (const Address& address : options_.listen) {
     if (auto status = server_.listen(address); !status) return status;
+    if (address.path.empty()) own = from_here(address.host) + ":" + std::to_string(server_.port());
+  }
+  if (options_.grpc) {
+    GrpcOptions grpc = *options_.grpc;
+    grpc.gateway = own;
+    grpc_ = std::make_unique<GrpcDoor>(std::move(grpc));
+    if (auto status = grpc_->start(); !status) return status;
+  }
   if (!options_.agent) return Done{};
   agent_ = std::make_unique<Agent>(io_, [this] { return agent_line(); });
   return agent_->listen(*options_.agent);
@@ -96,6 +111,7 @@ double Gateway::rate() const {
 }
 
 void Gateway::looked() {
+  if (grpc_ && !draining_) grpc_->look();
   const auto slack = tools::slack_of(node_.window());
   if (!slack) return;
   slack_ = slack->free;

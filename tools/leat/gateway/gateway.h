@@ -10,6 +10,7 @@
 
 #include "tools/leat/gateway/deepstack/picture_job.h"
 #include "tools/leat/gateway/fleet/agent.h"
+#include "tools/leat/gateway/grpc/grpc_door.h"
 #include "tools/leat/gateway/http/server.h"
 #include "tools/leat/gateway/kserve/routes.h"
 #include "tools/leat/gateway/options.h"
@@ -24,6 +25,7 @@ class Gateway {
   // Until SIGTERM or SIGINT, and what is in flight then. The exit status.
   int run();
   [[nodiscard]] std::uint16_t port() const noexcept { return server_.port(); }
+  [[nodiscard]] const GrpcDoor* grpc() const noexcept { return grpc_.get(); }  // null: not wanted
 
  private:
   void on_signal();
@@ -49,6 +51,7 @@ class Gateway {
   AgentShare share_;
   double slack_ = 1;
   std::unique_ptr<Agent> agent_;
+  std::unique_ptr<GrpcDoor> grpc_;
   boost::asio::signal_set signals_;
   boost::asio::steady_timer drain_timer_;
   std::int64_t drain_began_ns_ = 0, quiet_since_ns_ = 0;

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 
@@ -22,6 +23,10 @@ constexpr cli::Option kOptions[] = {
      .fallback = "127.0.0.1:8000",
      .repeat = true,
      .help = "where to serve: 127.0.0.1:8000, [::1]:8000, unix:/run/leat/gateway.sock; port 0: any"},
+    {.name = "grpc",
+     .type = Type::text,
+     .value = "ADDRESS",
+     .help = "serve KServe v2 over gRPC there too, as Triton's clients speak it: 127.0.0.1:8001 (starts leat-grpc)"},
     {.name = "token-file",
      .type = Type::path,
      .value = "FILE",
@@ -146,6 +151,17 @@ Result<GatewayOptions> options_of(const cli::Arguments& args) {
     if (!address.ok()) return Error{address.error()};
     out.agent = std::move(*address);
   }
+  if (args.given("grpc")) {
+    const std::string text = args.text("grpc");
+    auto address = address_of(text);
+    if (!address.ok()) return Error{address.error()};
+    if (!address->local && out.tokens.empty())
+      return Error{text + " is reached from other hosts; give --token-file, or take 127.0.0.1"};
+    const auto tcp = [](const Address& a) { return a.path.empty(); };
+    if (std::none_of(out.listen.begin(), out.listen.end(), tcp))
+      return Error{"--grpc passes calls on by TCP; let the gateway listen at 127.0.0.1 too"};
+    out.grpc = GrpcOptions{.listen = text.find(':') == std::string::npos ? "127.0.0.1:" + text : text, .gateway = {}};
+  }
   const auto count = [&](const char* name) { return static_cast<std::uint32_t>(args.integer(name)); };
   out.streams = count("streams");
   out.depth = count("depth");
@@ -154,6 +170,7 @@ Result<GatewayOptions> options_of(const cli::Arguments& args) {
   out.http.connections = count("connections");
   out.http.connections_each = std::max(1U, out.http.connections / 2);
   out.http.body_bytes = std::uint64_t{count("body-mib")} << 20;
+  if (out.grpc) out.grpc->body_bytes = out.http.body_bytes;
   out.held_bytes = std::uint64_t{count("held-mib")} << 20;
   out.shared_memory = args.flag("shared-memory");
   out.reference_rate = args.real("reference-rate");

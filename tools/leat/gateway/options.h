@@ -8,6 +8,7 @@
 
 #include "leat/result.hpp"
 #include "tools/base/cli/command.h"
+#include "tools/leat/gateway/grpc/grpc_door.h"
 #include "tools/leat/gateway/http/server.h"
 
 namespace leat::gateway {
@@ -15,6 +16,7 @@ namespace leat::gateway {
 struct GatewayOptions {
   std::vector<Address> listen;
   std::optional<Address> agent;
+  std::optional<GrpcOptions> grpc;  // its `gateway` is known when the gateway listens
   std::string socket, node;
   std::vector<std::string> tokens;
   HttpLimits http;
