@@ -21,6 +21,7 @@
 #include "engine/core/queue/task.h"
 #include "engine/core/schedule.h"
 #include "engine/core/scheduler.h"
+#include "engine/core/snapshot.h"
 
 namespace leat::core {
 
@@ -60,6 +61,10 @@ class Coordination {
   [[nodiscard]] std::span<const StreamId> changed() const noexcept { return changed_; }
   [[nodiscard]] TimeNs next_timer() const noexcept;  // of tick() and due()
   [[nodiscard]] StreamSchedule schedule(StreamId stream) const noexcept;
+  void visit_state(Snapshot& state) {
+    state(plans_, changed_);
+    state.changed(seats_);
+  }
 
  private:
   static constexpr std::size_t kHeld = 2;  // of a stream: the two frames of a probe
@@ -99,6 +104,7 @@ class Coordination {
     std::vector<StreamId> stream_of;      // by the coordinator's number
     std::vector<Gate> gates, before;      // by batch of the plan
     TimeNs next_gate_ns = kNever;
+    void visit_state(Snapshot& state) { state(late_ns, coordinator, stream_of, gates, before, next_gate_ns); }
   };
   struct Place {  // of an application
     std::uint32_t plan = kNone, module = 0;

@@ -36,6 +36,7 @@
 #include "engine/core/queue/task_queues.h"
 #include "engine/core/queue/task_set.h"
 #include "engine/core/scheduler.h"
+#include "engine/core/snapshot.h"
 
 namespace leat::core {
 
@@ -58,6 +59,10 @@ struct ActivePlan {
   std::uint32_t batches = 0;        // on their way that were formed under it
   // By ModuleId: batches that were formed under earlier plans say nothing of its latencies.
   std::vector<std::uint8_t> measured_anew;
+
+  void visit_state(Snapshot& state) {
+    state(queues, load, paying, schedulers, coordination, dirty_queues, batches, measured_anew);
+  }
 };
 
 [[nodiscard]] std::vector<ConsumerId> find_sequels(const Model& model, const TaskQueues& queues, TimeNs within_ns);
@@ -74,6 +79,10 @@ struct Agenda {
   TimeNs timer_ns = kNever;     // no planned moment is before this
   TimeNs watch_ns = kNever;     // when watch() has something to look at
   std::uint64_t serial = 0;     // of the task that was queued last
+
+  void visit_state(Snapshot& state) {
+    state(partitions, partition_listed, kept_idle, asked, timer_ns, watch_ns, serial);
+  }
 };
 
 // What users may take of the partitions, and who of them is kept apart.
@@ -86,6 +95,8 @@ struct UserRules {
   Quarantine quarantine;
   Gate gate;
   std::uint32_t losses = 0;  // of partitions
+
+  void visit_state(Snapshot& state) { state(shares, scales, quarantine, gate, losses); }
 };
 
 // The plan in force, and those that batches still run under.
@@ -225,6 +236,7 @@ struct Scheduler::State final : Operations, private Grants::Asked {
 
   // ---- scheduler.cpp ----
   void audit() const;
+  void visit_state(Snapshot& state);
   [[nodiscard]] StreamId open_stream(const StreamConfig& config) noexcept;
   [[nodiscard]] std::optional<TimeNs> picture_ns(StreamId stream) const noexcept override {
     if (offered == nullptr) return now;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/core/snapshot.h"
 #include "engine/core/types.h"
 #include "leat/outcome.h"
 
@@ -59,6 +60,11 @@ struct Counters {
   std::uint64_t retries = 0;           // tasks queued again after their partition was lost
   std::uint64_t left_undecided = 0;    // requests that a policy had forgotten, answered by the core
   std::uint64_t idled_on_purpose = 0;  // decisions to leave a partition idle for a stream that is about to need it
+
+  void visit_state(Snapshot& state) {
+    state(total, modules, partitions, stale_events, clock_steps_back, retries, left_undecided, idled_on_purpose);
+    state.changed(streams);
+  }
 };
 
 }  // namespace leat::core

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 
 #include "engine/core/core.h"
 #include "engine/core/policy/registry.h"
@@ -229,5 +230,53 @@ TimeNs Scheduler::oldest_queued_ns(ModuleId module) const noexcept {
   return oldest;
 }
 void Scheduler::audit() const { state_->audit(); }
+
+// ---- its state ----
+
+namespace {
+
+constexpr std::uint64_t layout_of(std::initializer_list<std::size_t> sizes) {
+  std::uint64_t out = 0;
+  for (const std::size_t size : sizes) out = out * 1'000'003 + size;
+  return out;
+}
+// Of the plain values in a state: where it differs, another build has written it.
+constexpr std::uint64_t kLayout =
+    layout_of({sizeof(Stream), sizeof(Request), sizeof(Progress), sizeof(Task), sizeof(Batch), sizeof(Partition),
+               sizeof(TaskQueue), sizeof(ModuleLoad), sizeof(ApplicationLoad), sizeof(RequestCounters),
+               sizeof(ModuleCounters), sizeof(PartitionCounters), sizeof(UserRules), sizeof(Grants),
+               sizeof(Coordination), sizeof(streams::Coordinator), sizeof(streams::User)});
+
+}  // namespace
+
+void Scheduler::State::visit_state(Snapshot& state) {
+  std::uint64_t layout = kLayout;
+  state(layout);
+  if (layout != kLayout) return state.fail();
+  std::uint32_t number = plans.number;  // by which batches name the plan in force
+  state(number);
+  if (number >= plans.held.size()) return state.fail();
+  if (number != plans.number) std::swap(plans.held[number], plans.held[plans.number]);
+  plans.number = number;
+  state(now, agenda, ledger, machine, users, grants, tasks, unsent);
+  state(*plan);
+}
+
+bool Scheduler::settled() const noexcept {
+  return state_->actions.empty() &&
+         std::ranges::count_if(state_->plans.held, [](const ReadyPlanPtr& p) { return p != nullptr; }) == 1;
+}
+
+std::size_t Scheduler::save(std::span<std::byte> to) const noexcept {
+  Snapshot state = Snapshot::writing(to);
+  state_->visit_state(state);
+  return state.ok() ? to.size() - state.left() : 0;
+}
+
+bool Scheduler::load(std::span<const std::byte> from) noexcept {
+  Snapshot state = Snapshot::reading(from);
+  state_->visit_state(state);
+  return state.ok() && state.left() == 0;
+}
 
 }  // namespace leat::core

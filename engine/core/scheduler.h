@@ -225,6 +225,17 @@ class Scheduler {
   [[nodiscard]] const Counters& counters() const noexcept;
   // When the task of its queues that waits longest came to the module; 0: none waits.
   [[nodiscard]] TimeNs oldest_queued_ns(ModuleId module) const noexcept;
+  // ---- its state ----
+  // No action waits to be taken, and no batch of an earlier plan is on its way.
+  [[nodiscard]] bool settled() const noexcept;
+  // Everything that later decisions depend on (snapshot.h), and how many bytes of `to` that took; 0: there is no room.
+  // Precondition: settled().
+  [[nodiscard]] std::size_t save(std::span<std::byte> to) const noexcept;
+  // The state of another, which had this plan in force, limits of the same sizes and this build, and left these very
+  // bytes: what they say is not looked at. This one has had no event. False: they are of another size; what is here
+  // now is of no use.
+  [[nodiscard]] bool load(std::span<const std::byte> from) noexcept;
+
   // Aborts if an invariant is broken: ledger, queue links, partition occupancy. O(n); tests and safety runs call it.
   void audit() const;
 

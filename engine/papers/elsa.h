@@ -17,6 +17,7 @@ class Waits {
     const Partition& p = site.view.machine.partition(site.consumer_of(l).partition);
     return queued_ns_[l] + std::max<TimeNs>(0, p.free_ns - site.view.now);
   }
+  void visit_state(Snapshot& state) { state(queued_ns_); }
 
  private:
   ByQueue<TimeNs> queued_ns_;
@@ -29,6 +30,7 @@ class ByWaits : public Dispatch {
   void plan() final { waits_.size(site_); }
   void joined(QueueId l, const Task& t) noexcept final { waits_.joined(site_, l, t); }
   void left(QueueId l, const Task& t) noexcept final { waits_.left(site_, l, t); }
+  void visit_state(Snapshot& state) final { state(waits_); }
 
  protected:
   Waits waits_;

@@ -16,6 +16,7 @@ class ByWindow final : public RatioOrder {
   void plan() override;
   [[nodiscard]] QueueId place(ModuleId m, const Task& task) noexcept override;
   void launched(QueueId queue, ConsumerId consumer, std::uint32_t items) noexcept override;
+  void visit_state(Snapshot& state) override { state(turns_); }
 
  private:
   struct Collecting {
@@ -43,6 +44,7 @@ class ByRate final : public RatioOrder {
   void plan() override;
   [[nodiscard]] QueueId place(ModuleId m, const Task& task) noexcept override;
   void launched(QueueId queue, ConsumerId consumer, std::uint32_t items) noexcept override;
+  void visit_state(Snapshot& state) override { state(turns_); }
 
  private:
   struct Turn {

@@ -12,6 +12,7 @@ class InTurn final : public RatioOrder {
   explicit InTurn(Site& site) : RatioOrder(site), next_(site.view.model, site.component) {}
   void plan() override;
   [[nodiscard]] QueueId place(ModuleId m, const Task& task) noexcept override;
+  void visit_state(Snapshot& state) override { state(rounds_, next_); }
 
  private:
   struct Round {

@@ -22,6 +22,10 @@ void use(const PPipe& settings, Policy& out);
 class PPipePlane final : public Reservations {
  public:
   PPipePlane(const Making& from, const PPipe& settings);
+  void visit_state(Snapshot& state) override {
+    Reservations::visit_state(state);
+    state(looked_at_);
+  }
 
  private:
   [[nodiscard]] TaskId next_task(const TaskQueue& queue) const noexcept override;

@@ -29,6 +29,7 @@ class ByQueue {
   }
   [[nodiscard]] T& operator[](QueueId l) noexcept { return values_[l - first_]; }
   [[nodiscard]] const T& operator[](QueueId l) const noexcept { return values_[l - first_]; }
+  void visit_state(Snapshot& state) { state(values_); }
 
  private:
   QueueId first_ = 0;
@@ -95,6 +96,7 @@ class Order {
   enum class First : std::uint8_t { oldest, least_budget, largest_budget };
   explicit Order(First first) : first_(first) {}
   virtual ~Order() = default;
+  virtual void visit_state(Snapshot&) {}
   virtual void arrived(const Task&) noexcept {}
   [[nodiscard]] virtual First of(ModuleId) const noexcept { return first_; }
 
@@ -105,6 +107,7 @@ class Order {
 class DropRule {
  public:
   virtual ~DropRule() = default;
+  virtual void visit_state(Snapshot&) {}
   [[nodiscard]] virtual bool keeps_late() const noexcept { return false; }
   virtual bool admit(std::uint32_t) noexcept { return true; }  // an application's request
   // Before a batch is formed that would start at `start`.
@@ -128,6 +131,7 @@ class Dispatch {
  public:
   explicit Dispatch(Site& site) : site_(site) {}
   virtual ~Dispatch() = default;
+  virtual void visit_state(Snapshot&) {}
   // In which order a module's consumers stand; among equals the plan's.
   [[nodiscard]] virtual bool before(const QueueConsumer&, const QueueConsumer&) const noexcept { return false; }
   virtual void plan() {}  // queues and plans are there
@@ -180,6 +184,7 @@ class Queues final : public ComponentScheduler {
   void leftover(QueueId queue, ConsumerId refused) noexcept override;
   void started(std::uint32_t batch) noexcept override { rules_.drop->started(view_.machine.batch(batch)); }
   void estimates(const Estimates& estimates) noexcept override { rules_.drop->estimates(estimates); }
+  void visit_state(Snapshot& state) override { state(site_.random, rules_.order, rules_.drop, rules_.dispatch); }
 
  private:
   void make_queues(TaskQueues& queues);

@@ -2,6 +2,7 @@
 // reading trusts nobody.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +41,18 @@ void put_raw(std::byte*& at, const T& value) noexcept {
   static_assert(std::is_trivially_copyable_v<T> && std::endian::native == std::endian::little);
   std::memcpy(at, &value, sizeof value);
   at += sizeof value;
+}
+
+// Of bytes, so that a damaged copy shows.
+inline std::uint64_t hash_of(std::span<const std::byte> bytes) noexcept {
+  std::uint64_t hash = bytes.size();
+  for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, std::min(sizeof word, bytes.size() - at));
+    hash = (hash ^ word) * 0x9fb2'1c65'1e98'df25ull;
+    hash ^= hash >> 32;
+  }
+  return hash;
 }
 
 // ---- to a text that grows: set-up ----
@@ -124,6 +137,12 @@ class ByteReader {
     return value;
   }
   double real() noexcept { return raw<double>(); }
+  std::span<const std::byte> bytes_of(std::size_t size) noexcept {
+    if (size > left()) fail();
+    if (!ok_) return {};
+    at_ += size;
+    return {at_ - size, size};
+  }
   std::string text(std::size_t most) { return text_of(count(1, most)); }
   std::string text_of(std::size_t size) {
     if (size > left()) fail();

@@ -44,11 +44,11 @@ TimeNs span_of_time(ByteReader& at) {
 }  // namespace
 
 std::string_view name_of(Kind kind) noexcept {
-  static constexpr std::array<std::string_view, static_cast<std::size_t>(Kind::stage_beside) + 1> kNames = {
+  static constexpr std::array<std::string_view, static_cast<std::size_t>(Kind::state) + 1> kNames = {
       "",        "plan",     "stream",        "begin",          "open_stream",    "close_stream",    "submit",
       "cancel",  "observe",  "stage_started", "stage_finished", "partition_lost", "partition_ready", "estimates",
       "advance", "replace",  "take_retired",  "give_up",        "units",          "picture",         "dispatch",
-      "answer",  "transfer", "schedule",      "check",          "note",           "stage_beside"};
+      "answer",  "transfer", "schedule",      "check",          "note",           "stage_beside",    "state"};
   const auto at = static_cast<std::size_t>(kind);
   return at < kNames.size() ? kNames[at] : kNames[0];
 }
@@ -60,18 +60,18 @@ Result<Record> Record::read(std::vector<std::byte> bytes) {
   const auto header_at = [&](std::uint64_t place, SegmentHeader& header) {
     std::memcpy(&header, out.bytes_.data() + place, sizeof header);
   };
-  if (out.bytes_.size() < sizeof first) return Error{"it is no record of leatd's: it is too short"};
-  header_at(0, first);
+  if (out.bytes_.size() >= sizeof first) header_at(0, first);
   const auto segment_bytes = segment_bytes_of(first, out.bytes_.size());
   if (!segment_bytes.ok()) return Error{segment_bytes.error()};
-  for (std::uint64_t place = 0; place < out.bytes_.size(); place += first.segment_bytes) {
+  const std::uint64_t size = out.bytes_.size();
+  for (std::uint64_t place = 0; place + sizeof first <= size; place += first.segment_bytes) {
     Segment s;
     header_at(place, s.header);
-    if (!usable(s.header, first.segment_bytes)) continue;
+    if (!usable(s.header, first.segment_bytes) || place + sizeof first + s.header.used > size) continue;
     s.entries = std::span<const std::byte>(out.bytes_).subspan(place + sizeof(SegmentHeader), s.header.used);
     out.segments_.push_back(s);
   }
-  if (out.segments_.empty()) return Error{"nothing was recorded in it yet"};
+  if (out.segments_.empty()) return Error{kEmpty};
   std::ranges::sort(out.segments_, {}, [](const Segment& s) { return s.header.sequence; });
   std::size_t from = out.segments_.size() - 1;
   while (from > 0 && out.segments_[from - 1].header.sequence + 1 == out.segments_[from].header.sequence) --from;
@@ -275,6 +275,17 @@ bool Record::decode(Entry& e) {
       e.note.kind = at_.small();
       e.note.stream = static_cast<std::uint32_t>(at_.number() - 1);
       for (std::uint64_t* n : {&e.note.token, &e.note.a, &e.note.b, &e.note.c}) *n = at_.number();
+      return at_.ok();
+    case Kind::state:
+      e.first = (head & kFirst) != 0;
+      e.last = (head & kSecond) != 0;
+      if (e.first) {
+        e.hash = at_.raw<std::uint64_t>();
+        const std::uint8_t asks = at_.byte();
+        e.flag = (asks & 1) != 0;
+        e.offers = (asks & 2) != 0;
+      }
+      e.piece = at_.bytes_of(at_.count(1, kMaxBytes));
       return at_.ok();
   }
   return false;

@@ -39,8 +39,8 @@ struct Entry {
   core::Estimates estimates;
   std::shared_ptr<const RecordedPlan> plan;  // plan, replace
   bool flag = false;                     // replace: measured anew. picture: there is one. dispatch: it runs already.
-                                         // begin: tasks are measured
-  bool offers = false;                   // begin: streams' pictures are asked for
+                                         // begin, state: tasks are measured
+  bool offers = false;                   // begin, state: streams' pictures are asked for
   std::uint32_t application = 0;         // give_up
   std::uint32_t skipped = 0, units = 1;  // units, picture: answers as before; units
   core::TimeNs picture_ns = 0;           // picture
@@ -50,8 +50,10 @@ struct Entry {
   Outcome outcome = Outcome::pending;    // answer
   Reason reason = Reason::none;          // answer, close_stream, give_up
   core::ModuleId where = core::kNone;    // answer
-  std::uint64_t hash = 0;                // check
+  std::uint64_t hash = 0;                // check; state: of all its pieces, in the first
   Note note;
+  std::span<const std::byte> piece;  // state: within the record
+  bool first = false, last = false;  // of its pieces
 };
 
 // As layout.h calls it.

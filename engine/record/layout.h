@@ -12,7 +12,7 @@
 namespace leat::record {
 
 inline constexpr std::array<char, 8> kMagic = {'l', 'e', 'a', 't', 'r', 'e', 'c', '\n'};
-inline constexpr std::uint32_t kFormat = 1;
+inline constexpr std::uint32_t kFormat = 2;
 inline constexpr std::uint64_t kSegmentBytes = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t kMinSegmentBytes = std::uint64_t{1} << 12;
 inline constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 34;
@@ -56,9 +56,10 @@ enum class Kind : std::uint8_t {
   answer = 21,
   transfer = 22,
   schedule = 23,
-  check = 24,        // a hash over all actions so far
-  note = 25,         // what the core is not told: clients, violations, why a worker ended
-  stage_beside = 26  // an event
+  check = 24,         // a hash over all actions so far
+  note = 25,          // what the core is not told: clients, violations, why a worker ended
+  stage_beside = 26,  // an event
+  state = 27          // a piece of the core's whole state, between two events; pieces follow each other
 };
 inline constexpr std::uint8_t kKindBits = 5;
 inline constexpr std::uint8_t kKindMask = (1u << kKindBits) - 1;
@@ -66,5 +67,10 @@ inline constexpr std::uint8_t kKindMask = (1u << kKindBits) - 1;
 inline constexpr std::uint8_t kFirst = 1u << kKindBits, kSecond = kFirst << 1, kThird = kFirst << 2, kSameTime = kThird;
 
 inline constexpr std::uint32_t kActionsPerCheck = 64;
+
+// States are written so often that a ring that has come round begins with less than so much of it before the first one,
+// and take no more than so much of it.
+inline constexpr std::uint64_t kStatesPerRing = 8;
+inline constexpr std::uint64_t kMaxStateShare = 8;
 
 }  // namespace leat::record

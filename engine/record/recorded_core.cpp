@@ -20,6 +20,14 @@ constexpr std::uint64_t step(std::uint64_t hash, std::uint64_t word) noexcept {
   return hash ^ hash >> 32;
 }
 
+// A core that is made with a later plan, to go on from a state, is to have tables of the same sizes.
+core::Limits of_every_plan(core::Limits limits, const core::Topology& first) {
+  limits.partitions = std::max(limits.partitions, static_cast<std::uint32_t>(first.partitions.size()));
+  return limits;
+}
+
+constexpr std::size_t kPiece = 8192;  // of a state, at most
+
 }  // namespace
 
 std::uint64_t mixed(std::uint64_t h, const core::Action& a, const core::Scheduler& core) noexcept {
@@ -54,13 +62,12 @@ std::uint64_t mixed(std::uint64_t h, const core::Action& a, const core::Schedule
 
 RecordedCore::RecordedCore(const core::Topology& topology, const core::Policy& policy, const core::Limits& limits,
                            Names names)
-    : limits_(limits),
-      core_(topology, policy, limits),
-      plan_(encode({.topology = topology, .limits = limits, .policy = policy, .names = std::move(names)})),
+    : limits_(of_every_plan(limits, topology)),
+      core_(topology, policy, limits_),
+      plan_(encode({.topology = topology, .limits = limits_, .policy = policy, .names = std::move(names)})),
       streams_(limits.streams),
       open_(limits.streams),
-      generation_(limits.batches),
-      pictures_(limits.streams) {}
+      known_(limits_) {}
 RecordedCore::~RecordedCore() = default;
 
 // ---- where entries go ----
@@ -73,7 +80,12 @@ void RecordedCore::record(Ring* ring, TimeNs now) noexcept {
   hash_ = 0;
   unchecked_ = 0;
   ring_->interrupt();
+  state_bytes_ = ring_->segments() * ring_->segment_bytes() / kMaxStateShare;
+  state_ = std::make_unique_for_overwrite<std::byte[]>(state_bytes_);
+  last_state_bytes_ = 0;
   begin_segment();
+  wants_state_ = begun_;
+  segments_ = 0;
   if (begun_ || ring_ == nullptr) return;
   std::byte* at = room(kHead);
   if (at == nullptr) return;
@@ -112,11 +124,53 @@ void RecordedCore::begin_segment() const noexcept {
     put_stream(at, streams_[s]);
   }
   ring_->wrote(at);
+  ++segments_;
+  wants_state_ = wants_state_ || (segments_ >= std::max<std::uint64_t>(1, ring_->segments() / kStatesPerRing) &&
+                                  segments_ * ring_->segment_bytes() >= kMaxStateShare * last_state_bytes_);
+}
+
+// The whole state, where an event is about to come: from here on the record can be replayed. Where there is no room for
+// it, the next segments get none either, until as many have gone by again.
+void RecordedCore::put_state() const noexcept {
+  if (!core_.settled()) return;  // soon
+  wants_state_ = false;
+  segments_ = 0;
+  core::Snapshot own = core::Snapshot::writing({state_.get(), state_bytes_});
+  own(known_);
+  const std::size_t at = own.ok() ? state_bytes_ - own.left() : state_bytes_;
+  const std::size_t of_core = core_.save({state_.get() + at, state_bytes_ - at});
+  if (of_core == 0) return;
+  const std::span<const std::byte> all(state_.get(), at + of_core);
+  last_state_bytes_ = all.size();
+  if (unchecked_ > 0) put_check();
+  const std::size_t piece = std::min<std::size_t>(kPiece, ring_ == nullptr ? 0 : ring_->segment_bytes() / 4);
+  for (std::size_t done = 0; done < all.size() && ring_ != nullptr;) {
+    const std::span<const std::byte> next = all.subspan(done, std::min(piece, all.size() - done));
+    std::byte* to = room(kHead + next.size());
+    if (to == nullptr) return;
+    const bool first = done == 0;
+    done += next.size();
+    *to++ =
+        first_byte(Kind::state, static_cast<std::uint8_t>((first ? kFirst : 0) | (done == all.size() ? kSecond : 0)));
+    if (first) {
+      put_raw(to, hash_of(all));
+      put_byte(to, static_cast<std::uint8_t>((sizes_ != nullptr ? 1 : 0) | (offers_ != nullptr ? 2 : 0)));
+    }
+    put_varint(to, next.size());
+    std::memcpy(to, next.data(), next.size());
+    ring_->wrote(to + next.size());
+  }
+  wants_state_ = false;  // segments have begun within it
+  segments_ = 0;
 }
 
 // An event's first byte and time; `more` bytes may follow beside a head's. nullptr: nothing is recorded.
 std::byte* RecordedCore::event(Kind kind, std::uint8_t flags, TimeNs now, std::size_t more) const noexcept {
   asked_ = 0;
+  if (wants_state_) [[unlikely]] {
+    put_state();
+    if (ring_ == nullptr) return nullptr;
+  }
   std::byte* at = room(kHead + more);
   if (at == nullptr) return nullptr;
   if (now <= last_ns_) {
@@ -176,11 +230,11 @@ std::optional<TimeNs> RecordedCore::picture_ns(core::StreamId stream) const noex
   const std::optional<TimeNs> said = offers_->picture_ns(stream);
   if (ring_ == nullptr) return said;
   const LastPicture now{.there = said.has_value(), .at_ns = said.value_or(0)};
-  if (now == pictures_[stream]) {
+  if (now == known_.pictures[stream]) {
     ++asked_;
     return said;
   }
-  pictures_[stream] = now;
+  known_.pictures[stream] = now;
   if (std::byte* at = room(kHead)) {
     *at++ = first_byte(Kind::picture, now.there ? kFirst : 0);
     put_varint(at, asked_);
@@ -278,7 +332,7 @@ bool RecordedCore::observe(TimeNs now, core::StreamId stream, const core::Observ
 
 void RecordedCore::put_stage(Kind kind, TimeNs now, core::BatchHandle batch, std::uint32_t stage) const noexcept {
   if (ring_ == nullptr) return;
-  const bool stale = batch.index >= generation_.size() || generation_[batch.index] != batch.generation;
+  const bool stale = !known_.is_last(batch);
   std::byte* at = event(kind, static_cast<std::uint8_t>((stage != 0 ? kFirst : 0) | (stale ? kSecond : 0)), now, 0);
   if (at == nullptr) return;
   put_varint(at, batch.index);
@@ -303,7 +357,7 @@ bool RecordedCore::stage_finished(TimeNs now, core::BatchHandle batch, std::uint
                                   std::span<const core::TaskResult> results, TimeNs went_on_ns) noexcept {
   begun_ = true;
   if (ring_ != nullptr) {
-    const bool stale = batch.index >= generation_.size() || generation_[batch.index] != batch.generation;
+    const bool stale = !known_.is_last(batch);
     if (std::byte* at =
             event(Kind::stage_finished, static_cast<std::uint8_t>((stage != 0 ? kFirst : 0) | (stale ? kSecond : 0)),
                   now, results.size() * 8)) {
@@ -438,7 +492,7 @@ void RecordedCore::put_note(TimeNs now, const Note& note) noexcept {
 
 bool RecordedCore::next_action(core::Action& out) noexcept {
   if (!core_.next_action(out)) return false;
-  if (out.kind == core::ActionKind::dispatch) generation_[out.batch.index] = out.batch.generation;
+  if (out.kind == core::ActionKind::dispatch) known_.sent(out);
   if (ring_ != nullptr) put_action(out);
   return true;
 }
@@ -492,7 +546,7 @@ void RecordedCore::put_action(const core::Action& a) noexcept {
   if (++unchecked_ >= kActionsPerCheck) put_check();
 }
 
-void RecordedCore::put_check() noexcept {
+void RecordedCore::put_check() const noexcept {
   std::byte* at = room(kHead);
   if (at == nullptr) return;
   *at++ = first_byte(Kind::check, 0);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/core/scheduler.h"
+#include "engine/core/snapshot.h"
 #include "engine/record/bytes.h"
 #include "engine/record/plan_bytes.h"
 #include "engine/record/ring.h"
@@ -33,6 +34,27 @@ struct LastPicture {
   bool operator==(const LastPicture&) const = default;
 };
 
+// What an entry says shorter because of those before it.
+struct Known {
+  struct Batch {  // the last that was dispatched under its number
+    std::uint32_t generation = 0, tasks = 0;
+  };
+  explicit Known(const core::Limits& limits) : batches(limits.batches), pictures(limits.streams) {}
+  std::vector<Batch> batches;
+  std::vector<LastPicture> pictures;  // by stream
+  [[nodiscard]] bool is_last(core::BatchHandle b) const noexcept {
+    return b.index < batches.size() && batches[b.index].generation == b.generation;
+  }
+  void sent(const core::Action& dispatch) noexcept {
+    batches[dispatch.batch.index] = {.generation = dispatch.batch.generation,
+                                     .tasks = static_cast<std::uint32_t>(dispatch.tasks.size())};
+  }
+  void visit_state(core::Snapshot& state) {
+    state.changed(batches);
+    state.changed(pictures);
+  }
+};
+
 // A plan, ready to take over, and as the record has it.
 struct PreparedPlan {
   core::ReadyPlanPtr core;
@@ -46,8 +68,9 @@ class RecordedCore final : private core::TaskSizes, private core::Offers {
   ~RecordedCore() override;
 
   // ---- recording ----
-  // Into the ring from now on, which outlives this; nullptr: no more. From the core's making on the record can be
-  // replayed; what begins later can be read, and simulated.
+  // Into the ring from now on, which outlives this; nullptr: no more. The record can be replayed from the core's making
+  // on, or from the first of its states that is in the ring: one is written where recording begins later, and then
+  // whenever an eighth of the ring has gone by.
   void record(Ring* ring, core::TimeNs now) noexcept;
   [[nodiscard]] bool records() const noexcept { return ring_ != nullptr; }
   void note(core::TimeNs now, const Note& note) noexcept {
@@ -108,23 +131,28 @@ class RecordedCore final : private core::TaskSizes, private core::Offers {
   void put_stage(Kind kind, core::TimeNs now, core::BatchHandle batch, std::uint32_t stage) const noexcept;
   void put_note(core::TimeNs now, const Note& note) noexcept;
   void put_action(const core::Action& action) noexcept;
-  void put_check() noexcept;
+  void put_check() const noexcept;
+  void put_state() const noexcept;
 
   const core::Limits limits_;
   core::Scheduler core_;
   std::string plan_;  // in force, as encode() has it
   const core::TaskSizes* sizes_ = nullptr;
   const core::Offers* offers_ = nullptr;
-  bool begun_ = false;                         // it has had an event
-  std::vector<core::StreamConfig> streams_;    // by the core's number
-  std::vector<std::uint8_t> open_;             // likewise
-  std::vector<std::uint32_t> generation_;      // of batches: the last that was dispatched
-  mutable std::vector<LastPicture> pictures_;  // by stream
-  mutable std::uint32_t asked_ = 0;            // since the last units or picture entry of this event
+  bool begun_ = false;                       // it has had an event
+  std::vector<core::StreamConfig> streams_;  // by the core's number
+  std::vector<std::uint8_t> open_;           // likewise
+  mutable Known known_;
+  mutable std::uint32_t asked_ = 0;  // since the last units or picture entry of this event
   mutable Ring* ring_ = nullptr;
-  mutable core::TimeNs last_ns_ = 0;  // the last entry's time
-  std::uint64_t hash_ = 0;            // over all actions since the record began
-  std::uint32_t unchecked_ = 0;       // actions since the last check
+  mutable core::TimeNs last_ns_ = 0;     // the last entry's time
+  mutable std::uint64_t hash_ = 0;       // over all actions since the last check
+  mutable std::uint32_t unchecked_ = 0;  // how many those are
+  std::unique_ptr<std::byte[]> state_;   // room for one
+  std::size_t state_bytes_ = 0;
+  mutable std::uint64_t segments_ = 0;  // begun since the last state
+  mutable std::uint64_t last_state_bytes_ = 0;
+  mutable bool wants_state_ = false;
 };
 
 // A step of the hash over actions; what a schedule tells is asked of the core.

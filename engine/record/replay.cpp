@@ -22,7 +22,11 @@ class Replay final : private core::TaskSizes, private core::Offers {
   bool look() const;  // there is a next entry, in next_
   bool take(Entry& out);
   [[nodiscard]] bool asked_of(Kind kind) const;
+  Status make(bool measures, bool offers);
   Status begin(const Entry& e);
+  Status restore(const Entry& e);
+  Status look_for_core(const Entry& e, bool action);
+  Status follow(const Entry& e, bool action);
   Status feed(const Entry& e);
   Status replace(const Entry& e);
   [[nodiscard]] core::BatchHandle handle(const Entry& e) const;
@@ -37,12 +41,10 @@ class Replay final : private core::TaskSizes, private core::Offers {
   mutable Entry next_;
   mutable bool looked_ = false, there_ = false;
   mutable std::uint32_t asked_ = 0;
-  mutable std::vector<LastPicture> pictures_;
-  struct Sent {
-    std::uint32_t generation = 0, tasks = 0;
-    core::RouteId route = 0;
-  };
-  std::vector<Sent> batches_;
+  mutable std::optional<Known> known_;  // there is one where there is a core
+  std::vector<std::byte> state_;        // its pieces until now
+  std::uint64_t state_hash_ = 0;
+  bool measures_ = false, offers_ = false;
   core::StreamId opened_ = core::kNone;
   std::uint64_t hash_ = 0;
 };
@@ -78,7 +80,7 @@ std::uint32_t Replay::units(std::uint64_t, core::ModuleId, std::uint32_t) const 
 }
 
 std::optional<TimeNs> Replay::picture_ns(core::StreamId stream) const noexcept {
-  LastPicture& last = pictures_[stream];
+  LastPicture& last = known_->pictures[stream];
   if (!asked_of(Kind::picture)) {
     ++asked_;
   } else {
@@ -89,16 +91,41 @@ std::optional<TimeNs> Replay::picture_ns(core::StreamId stream) const noexcept {
   return last.there ? std::optional(last.at_ns) : std::nullopt;
 }
 
-Status Replay::begin(const Entry& e) {
-  if (core_ != nullptr) return Error{"it begins twice"};
+Status Replay::make(bool measures, bool offers) {
   if (plan_ == nullptr) return Error{"it names no plan where it begins"};
   auto policy = policy_of(*plan_, presets_);
   if (!policy.ok()) return Error{policy.error()};
   core_ = std::make_unique<core::Scheduler>(plan_->topology, *policy, plan_->limits);
-  if (e.flag) core_->measure_tasks(*this);
-  if (e.offers) core_->watch_offers(*this);
-  pictures_.resize(plan_->limits.streams);
-  batches_.resize(plan_->limits.batches);
+  if (measures) core_->measure_tasks(*this);
+  if (offers) core_->watch_offers(*this);
+  known_.emplace(plan_->limits);
+  return Done{};
+}
+
+Status Replay::begin(const Entry& e) {
+  if (core_ != nullptr) return Error{"it begins twice"};
+  return make(e.flag, e.offers);
+}
+
+// Where its beginning is lost: a core that goes on from the first state that is whole.
+Status Replay::restore(const Entry& e) {
+  if (e.first) {
+    state_.clear();
+    state_hash_ = e.hash;
+    measures_ = e.flag;
+    offers_ = e.offers;
+  }
+  state_.insert(state_.end(), e.piece.begin(), e.piece.end());
+  if (!e.last) return Done{};
+  if (hash_of(state_) != state_hash_) return Done{};  // its first pieces were overwritten; there is another behind it
+  if (auto status = make(measures_, offers_); !status) return status;
+  core::Snapshot own = core::Snapshot::reading(state_);
+  own(*known_);
+  if (!own.ok() || !core_->load(std::span(state_).last(own.left())))
+    return Error{"the state that it begins with is of another build of leatd; use the release that wrote it"};
+  out_.from_ns = e.at_ns;
+  out_.before = core_->counters().total;
+  state_ = {};
   return Done{};
 }
 
@@ -115,8 +142,8 @@ Status Replay::replace(const Entry& e) {
 
 // That of the batch which was sent last under the number, or the one named.
 core::BatchHandle Replay::handle(const Entry& e) const {
-  if (e.stale || e.batch >= batches_.size()) return {e.batch, e.generation};
-  return {e.batch, batches_[e.batch].generation};
+  if (e.stale || e.batch >= known_->batches.size()) return {e.batch, e.generation};
+  return {e.batch, known_->batches[e.batch].generation};
 }
 
 Status Replay::feed(const Entry& e) {
@@ -146,8 +173,7 @@ Status Replay::feed(const Entry& e) {
       return Done{};
     case Kind::stage_finished: {
       const core::BatchHandle batch = handle(e);
-      if (!e.results.empty() && batch.index < batches_.size() && batches_[batch.index].generation == batch.generation &&
-          batches_[batch.index].tasks != e.results.size())
+      if (!e.results.empty() && known_->is_last(batch) && known_->batches[batch.index].tasks != e.results.size())
         return Error{"a batch in it ends with other tasks than it had"};
       (void)core_->stage_finished(e.at_ns, batch, e.stage, e.results, e.went_on_ns);
       return Done{};
@@ -254,9 +280,7 @@ void Replay::compare(const Entry& e) {
   if (!core_->next_action(is)) return differ(e, "then: " + text_of(was, *plan_) + "; now: nothing");
   if (!same(was, is)) return differ(e, "then: " + text_of(was, *plan_) + "; now: " + text_of(is, *plan_));
   hash_ = mixed(hash_, is, *core_);
-  if (is.kind == core::ActionKind::dispatch)
-    batches_[is.batch.index] = {
-        .generation = is.batch.generation, .tasks = static_cast<std::uint32_t>(is.tasks.size()), .route = is.route};
+  if (is.kind == core::ActionKind::dispatch) known_->sent(is);
   ++out_.same;
 }
 
@@ -269,7 +293,7 @@ void Replay::differ(const Entry& e, const std::string& text) {
 
 Result<Replayed> Replay::run() {
   record_.rewind();
-  out_.begin_ns = record_.begin_ns();
+  out_.begin_ns = out_.from_ns = record_.begin_ns();
   Entry e;
   while (take(e)) {
     out_.end_ns = e.at_ns;
@@ -278,35 +302,60 @@ Result<Replayed> Replay::run() {
       out_.actions += action ? 1 : 0;
       continue;
     }
-    if (e.kind == Kind::plan) {
-      if (plan_ == nullptr) plan_ = e.plan;
-      continue;
-    }
-    if (e.kind == Kind::note || (e.kind == Kind::stream && e.context)) continue;
-    if (e.kind == Kind::begin) {
-      if (auto status = begin(e); !status) return Error{status.error()};
-      continue;
-    }
-    if (core_ == nullptr)
-      return Error{
-          "its beginning is not in it, so that the core cannot be made again as it was: it was overwritten, or "
-          "recording began later than leatd; make recorder_mib larger"};
-    if (e.kind == Kind::stream) {
-      if (e.stream != opened_) differ(e, "a stream got another number");
-    } else if (action) {
-      compare(e);
-    } else if (e.kind == Kind::check) {
+    Status status = core_ == nullptr ? look_for_core(e, action) : follow(e, action);
+    if (!status) return Error{status.error()};
+  }
+  if (core_ == nullptr)
+    return Error{
+        "neither its beginning nor a state of the core is in it, so that the core cannot be made again as it was; make "
+        "recorder_mib larger"};
+  out_.cut = record_.problem();
+  out_.total = core_->counters().total;
+  return std::move(out_);
+}
+
+Status Replay::look_for_core(const Entry& e, bool action) {
+  switch (e.kind) {
+    case Kind::plan:
+    case Kind::replace:
+      plan_ = e.plan;
+      return Done{};
+    case Kind::begin:
+      return begin(e);
+    case Kind::state:
+      return restore(e);
+    default:
+      out_.skipped += action ? 1 : 0;
+      return Done{};
+  }
+}
+
+Status Replay::follow(const Entry& e, bool action) {
+  if (action) {
+    compare(e);
+    return Done{};
+  }
+  switch (e.kind) {
+    case Kind::plan:
+    case Kind::note:
+    case Kind::state:
+      return Done{};
+    case Kind::begin:
+      return begin(e);
+    case Kind::stream:
+      if (!e.context && e.stream != opened_) differ(e, "a stream got another number");
+      return Done{};
+    case Kind::check:
       if (e.hash != hash_) differ(e, "what was told with one of the last actions differs: a time, or a schedule");
       hash_ = 0;
-    } else if (e.kind == Kind::units || e.kind == Kind::picture) {
+      return Done{};
+    case Kind::units:
+    case Kind::picture:
       differ(e, "the core asked for something, and does not now");
-    } else if (auto status = feed(e); !status) {
-      return Error{status.error()};
-    }
+      return Done{};
+    default:
+      return feed(e);
   }
-  out_.cut = record_.problem();
-  if (core_ != nullptr) out_.total = core_->counters().total;
-  return std::move(out_);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "tools/base/text/fd.h"
@@ -34,8 +35,9 @@ struct Place {
 std::vector<Place> run_of(int file, std::uint64_t bytes, std::uint64_t segment_bytes) {
   std::vector<Place> out;
   SegmentHeader h;
-  for (std::uint64_t at = 0; at < bytes; at += segment_bytes)
-    if (read_at(file, at, &h, sizeof h) && usable(h, segment_bytes)) out.push_back({h.sequence, at});
+  for (std::uint64_t at = 0; at < bytes; at += segment_bytes)  // one that was cut is whole if its entries are there
+    if (read_at(file, at, &h, sizeof h) && usable(h, segment_bytes) && at + sizeof h + h.used <= bytes)
+      out.push_back({h.sequence, at});
   std::ranges::sort(out, {}, &Place::sequence);
   std::size_t from = out.empty() ? 0 : out.size() - 1;
   while (from > 0 && out[from - 1].sequence + 1 == out[from].sequence) --from;
@@ -58,12 +60,17 @@ bool copy(int file, const Place& from, std::uint64_t segment_bytes, std::byte* t
 }  // namespace
 
 Result<std::uint64_t> segment_bytes_of(const SegmentHeader& first, std::uint64_t bytes) {
+  static constexpr SegmentHeader kNothing{};
+  if (bytes < sizeof first || std::memcmp(&first, &kNothing, sizeof first) == 0) return Error{kEmpty};
   if (first.magic != kMagic) return Error{"it is no record of leatd's: it begins otherwise"};
-  if (first.format != kFormat)
+  if (first.format != kFormat) {
+    const std::string by(first.version.data(), strnlen(first.version.data(), first.version.size()));
+    const bool plain = !by.empty() && std::ranges::all_of(by, [](unsigned char c) { return c > 0x20 && c < 0x7f; });
     return Error{"it is a record of format " + std::to_string(first.format) + ", and this leat reads format " +
-                 std::to_string(kFormat) + "; use the release that wrote it"};
-  if (first.segment_bytes < kMinSegmentBytes || first.segment_bytes > bytes || bytes % first.segment_bytes != 0)
-    return Error{"its length is no whole number of segments; it was cut"};
+                 std::to_string(kFormat) + "; use the release that wrote it" + (plain ? ", " + by : std::string())};
+  }
+  if (first.segment_bytes < kMinSegmentBytes || first.segment_bytes > std::max(bytes, kSegmentBytes))
+    return Error{"it is damaged: its segments have an impossible length"};
   return first.segment_bytes;
 }
 
@@ -82,13 +89,13 @@ Result<std::vector<std::byte>> read_segments(const std::string& path) {
   const auto bytes = static_cast<std::uint64_t>(about.st_size);
   if (bytes > kMaxBytes) return Error{"it is larger than any record of leatd's"};
   SegmentHeader first;
-  if (bytes < sizeof first || !read_at(file.get(), 0, &first, sizeof first))
-    return Error{"it is no record of leatd's: it is too short"};
+  if (bytes >= sizeof first && !read_at(file.get(), 0, &first, sizeof first))
+    return Error{"it cannot be read; it is being replaced, try again"};
   const auto segment_bytes = segment_bytes_of(first, bytes);
   if (!segment_bytes.ok()) return Error{segment_bytes.error()};
   for (int i = 0; i < kTries; ++i) {
     const std::vector<Place> run = run_of(file.get(), bytes, *segment_bytes);
-    if (run.empty()) return Error{"nothing was recorded in it yet"};
+    if (run.empty()) return Error{kEmpty};
     std::vector<std::byte> out(run.size() * *segment_bytes);
     // The newest first: those before it are complete, and the oldest may be overwritten meanwhile.
     std::size_t left = run.size();

@@ -15,7 +15,10 @@ namespace leat::record {
 
 inline constexpr std::int64_t kLatestNs = std::int64_t{1} << 60;  // 36 years of a clock that counts from the start
 
-// How long each segment is, by the first header of a record of so many bytes. Error: it is none, or was cut.
+inline constexpr char kEmpty[] = "nothing was recorded in it";
+
+// How long each segment is, by the first header of a record of so many bytes. Error: it is none, nothing is in it, or
+// another release wrote it.
 [[nodiscard]] Result<std::uint64_t> segment_bytes_of(const SegmentHeader& first, std::uint64_t bytes);
 
 // Whether it is one, with numbers that can be.

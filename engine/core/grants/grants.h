@@ -30,6 +30,7 @@
 #include "engine/core/machine/machine.h"
 #include "engine/core/model/model.h"
 #include "engine/core/scheduler.h"
+#include "engine/core/snapshot.h"
 
 namespace leat::core {
 
@@ -95,6 +96,10 @@ class Grants {
   void told_all() noexcept;
   [[nodiscard]] TimeNs next_timer() const noexcept { return none() ? kNever : next_expiry_ns_; }
   void audit(const Ledger& ledger) const;
+  void visit_state(Snapshot& state) {
+    state(lines_, changed_, waiting_, dirty_, next_expiry_ns_);
+    state.changed(seats_);
+  }
 
   static constexpr std::uint8_t kNotCounted = 255;  // of accepted()
 

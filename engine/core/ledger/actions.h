@@ -24,6 +24,7 @@ class Actions {
     --count_;
     return true;
   }
+  [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
 
  private:
   std::vector<Action> ring_;

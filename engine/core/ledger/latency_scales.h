@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/core/snapshot.h"
 #include "engine/core/types.h"
 
 namespace leat::core {
@@ -39,6 +40,7 @@ class LatencyScales {
   [[nodiscard]] double of(const Key& key) const noexcept;
   void part(const Key& key, TimeNs now) noexcept;
   void learn(const Key& key, double off) noexcept;  // a batch was so far off the latency scale
+  void visit_state(Snapshot& state) { state(scales_, judge_again_ns_); }
 
  private:
   struct Scale {

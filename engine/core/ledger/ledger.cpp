@@ -201,4 +201,13 @@ void Ledger::audit() const {
   check(in_flight == counters_.total.in_flight && counters_.total.balanced(), "the ledger");
 }
 
+void Ledger::visit_state(Snapshot& state) {
+  state.changed(streams_);
+  state(periodic_, periodic_version_, requests_);
+  requests_.each_taken([&](std::uint32_t r) {
+    for (std::uint32_t m = 0; m < stride_; ++m) state(progress(r, m));
+  });
+  state(in_flight_, counters_);
+}
+
 }  // namespace leat::core

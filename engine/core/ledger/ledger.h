@@ -16,6 +16,7 @@
 #include "engine/core/queue/pool.h"
 #include "engine/core/queue/task.h"
 #include "engine/core/scheduler.h"
+#include "engine/core/snapshot.h"
 
 namespace leat::core {
 
@@ -130,6 +131,7 @@ class Ledger {
   [[nodiscard]] Counters& count() noexcept { return counters_; }
 
   void audit() const;  // every stream's list and counters
+  void visit_state(Snapshot& state);
 
  private:
   void count(StreamId stream, Outcome outcome, Reason reason) noexcept;

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/core/snapshot.h"
 #include "engine/core/types.h"
 
 namespace leat::core {
@@ -36,6 +37,7 @@ class Quarantine {
   void suspect(std::uint32_t user, TimeNs now) noexcept;
   // The partition was lost while it ran frames of this user alone.
   void strike(std::uint32_t user, PartitionId partition, TimeNs now) noexcept;
+  void visit_state(Snapshot& state) { state(records_, losses_); }
 
  private:
   struct Record {

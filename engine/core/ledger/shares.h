@@ -18,6 +18,7 @@
 #include <tuple>
 #include <vector>
 
+#include "engine/core/snapshot.h"
 #include "engine/core/types.h"
 
 namespace leat::core {
@@ -50,6 +51,7 @@ class Shares {
   [[nodiscard]] bool has_room(const Key& key, TimeNs cost_ns, TimeNs slo_ns, TimeNs now) const noexcept;
   // A request that was charged has taken so much more, or less.
   void correct(const Key& key, double more_ns) noexcept;
+  void visit_state(Snapshot& state) { state(accounts_, divide_again_ns_); }
 
  private:
   struct Account {

@@ -13,6 +13,7 @@
 #include "engine/core/load/far_off.h"
 #include "engine/core/machine/machine.h"
 #include "engine/core/model/model.h"
+#include "engine/core/snapshot.h"
 
 namespace leat::core {
 
@@ -67,6 +68,8 @@ class LoadStatistics {
   [[nodiscard]] std::size_t take_samples(std::span<Sample> out) noexcept;
 
   void audit() const;
+  // Without the samples: nothing is decided by them here.
+  void visit_state(Snapshot& state) { state(modules_, applications_); }
 
  private:
   static void set_scale(ModuleLoad& m, std::int64_t ppm) noexcept;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/core/model/model.h"
+#include "engine/core/snapshot.h"
 
 namespace leat::core {
 
@@ -29,6 +30,7 @@ class PayingBatches {
   // A batch of so many items has run. True: another size pays than before.
   bool ran(RouteId r, std::uint32_t items, TimeNs planned, TimeNs took) noexcept;
   void forget(ModuleId module) noexcept;  // as profiled, until it is learned again
+  void visit_state(Snapshot& state) { state(routes_, paying_); }
 
  private:
   struct Size {
@@ -41,6 +43,7 @@ class PayingBatches {
     std::uint32_t batches = 0;  // that ran
     std::vector<Size> sizes;    // [b]
     std::vector<TimeNs> ns;     // [b], as believed
+    void visit_state(Snapshot& state) { state(batches, sizes, ns); }
   };
   [[nodiscard]] static bool known(const Route& route, const Size& size) noexcept;
   [[nodiscard]] static std::int64_t scale_of(const Route& route, std::uint32_t b) noexcept;

@@ -15,6 +15,7 @@
 #include "engine/core/model/model.h"
 #include "engine/core/queue/pool.h"
 #include "engine/core/queue/task.h"
+#include "engine/core/snapshot.h"
 
 namespace leat::core {
 
@@ -96,6 +97,7 @@ class Machine {
     batches_.give(id);
   }
   void grow(std::size_t partitions) { partitions_.resize(partitions); }
+  void visit_state(Snapshot& state) { state(partitions_, batches_); }
 
  private:
   std::vector<Partition> partitions_;

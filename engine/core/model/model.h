@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/core/model/topology.h"
+#include "engine/core/snapshot.h"
 #include "engine/core/types.h"
 
 namespace leat::core {
@@ -78,6 +79,7 @@ class ByModule {
   ByModule(const Model& model, const Component& c) : model_(&model), values_(c.modules.size()) {}
   [[nodiscard]] T& operator[](ModuleId m) noexcept { return values_[model_->module(m).slot]; }
   [[nodiscard]] const T& operator[](ModuleId m) const noexcept { return values_[model_->module(m).slot]; }
+  void visit_state(Snapshot& state) { state(values_); }
 
  private:
   const Model* model_;
@@ -91,6 +93,7 @@ class ByPartition {
   ByPartition(const Model& model, const Component& c) : model_(&model), values_(c.partitions.size()) {}
   [[nodiscard]] T& operator[](PartitionId p) noexcept { return values_[model_->slot_of_partition(p)]; }
   [[nodiscard]] const T& operator[](PartitionId p) const noexcept { return values_[model_->slot_of_partition(p)]; }
+  void visit_state(Snapshot& state) { state(values_); }
 
  private:
   const Model* model_;

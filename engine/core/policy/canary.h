@@ -13,6 +13,7 @@
 #pragma once
 
 #include "engine/core/policy/scheduler_interface.h"
+#include "engine/core/snapshot.h"
 
 namespace leat::core {
 
@@ -65,6 +66,7 @@ class Canaries {
 
   // Only the forecast condemns the task: true now and then.
   [[nodiscard]] bool doubt_forecast(ModuleId module) noexcept;
+  void visit_state(Snapshot& state) { state(modules_, partitions_); }
 
  private:
   static constexpr std::uint32_t kLooks = 16;

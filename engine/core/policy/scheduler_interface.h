@@ -42,6 +42,7 @@
 #include "engine/core/model/model.h"
 #include "engine/core/policy/policy.h"
 #include "engine/core/queue/task_queues.h"
+#include "engine/core/snapshot.h"
 
 namespace leat::core {
 
@@ -174,6 +175,8 @@ class ComponentScheduler {
   virtual void advance() noexcept {}       // time has passed
   [[nodiscard]] virtual TimeNs next_timer() const noexcept { return kNever; }
   virtual void audit() const {}  // tests: its own invariants
+  // What of it later decisions depend on (snapshot.h); tasks, queues and the machine are there already.
+  virtual void visit_state(Snapshot&) {}
 
  protected:
   const StateView view_;

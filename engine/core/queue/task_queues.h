@@ -15,6 +15,7 @@
 #include "engine/core/machine/machine.h"
 #include "engine/core/model/model.h"
 #include "engine/core/queue/deadline_queue.h"
+#include "engine/core/snapshot.h"
 
 namespace leat::core {
 
@@ -72,6 +73,7 @@ class TaskQueues {
   void set_idle(PartitionId partition, bool idle) noexcept;
 
   void audit(const Pool<Task>& tasks) const;
+  void visit_state(Snapshot& state) { state(queues_, idle_); }
 
  private:
   struct OfModule {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/core/snapshot.h"
 #include "engine/core/types.h"
 
 namespace leat::core {
@@ -35,6 +36,7 @@ class TaskSet {
       }
     }
   }
+  void visit_state(Snapshot& state) { state(words_, groups_); }
 
  private:
   static std::uint64_t bit(std::uint32_t i) noexcept { return std::uint64_t{1} << i; }

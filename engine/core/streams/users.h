@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/core/snapshot.h"
 #include "engine/core/streams/asking.h"
 #include "engine/core/streams/margin.h"
 #include "engine/core/types.h"
@@ -69,6 +70,13 @@ class Users {
   [[nodiscard]] auto begin() noexcept { return users_.begin(); }
   [[nodiscard]] auto end() noexcept { return users_.end(); }
   [[nodiscard]] std::size_t size() const noexcept { return users_.size(); }
+  void visit_state(Snapshot& state) {
+    std::uint64_t known = users_.size();
+    state(known, turns_);
+    if (known > users_.capacity()) return state.fail();
+    while (users_.size() < known) users_.push_back(User{.margin = SharedMargin(margin_)});
+    for (User& each : users_) state(each);
+  }
 
  private:
   const MarginSettings margin_;

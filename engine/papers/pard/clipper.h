@@ -14,6 +14,7 @@ class ClipperSplit final : public DropRule {
   ClipperSplit(Site& site, Reading reading) : site_(site), reading_(reading) {}
   [[nodiscard]] Reason judge(const Task& t, TimeNs start, TimeNs d) const noexcept override;
   void estimates(const Estimates& seen) noexcept override;
+  void visit_state(Snapshot& state) override { state(shares_); }
 
  private:
   Site& site_;
@@ -28,6 +29,7 @@ class WorstCaseSplit final : public DropRule {
   explicit WorstCaseSplit(Site& site) : site_(site) {}
   [[nodiscard]] Reason judge(const Task& t, TimeNs start, TimeNs d) const noexcept override;
   void estimates(const Estimates& seen) noexcept override;
+  void visit_state(Snapshot& state) override { state(shares_); }
 
  private:
   Site& site_;

@@ -16,6 +16,7 @@ class NexusWindow final : public DropRule {
     return start + d > must_end(t) ? Reason::window : Reason::none;
   }
   void estimates(const Estimates& seen) noexcept override;
+  void visit_state(Snapshot& state) override { state(shares_); }
 
  private:
   [[nodiscard]] TimeNs must_end(const Task& t) const noexcept;

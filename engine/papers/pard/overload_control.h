@@ -17,6 +17,7 @@ class OverloadControl final : public DropRule {
   OverloadControl(Site& site, const Settings& settings, TimeNs window_ns);
   bool admit(std::uint32_t application) noexcept override;
   void started(const Batch& batch) noexcept override;
+  void visit_state(Snapshot& state) override { state(queue_delay_, entries_); }
 
  private:
   struct Entry {

@@ -23,6 +23,7 @@ class ProactiveDrop final : public DropRule {
   [[nodiscard]] Reason judge(const Task& t, TimeNs start, TimeNs d) const noexcept override;
   [[nodiscard]] bool spares(const Task& t, TimeNs start, TimeNs d) noexcept override;
   void estimates(const Estimates& seen) noexcept override;
+  void visit_state(Snapshot& state) override { state(modules_); }
 
  private:
   struct OfModule {
@@ -41,6 +42,7 @@ class AdaptivePriority final : public Order {
  public:
   AdaptivePriority(Site& site, TimeNs window_ns, bool instant);
   void arrived(const Task& t) noexcept override;
+  void visit_state(Snapshot& state) override { state(modules_); }
   [[nodiscard]] First of(ModuleId m) const noexcept override {
     return modules_[m].largest_first ? First::largest_budget : First::least_budget;
   }

@@ -57,6 +57,36 @@ void expect_the_same(const Tape& tape, const Outcomes& out) {
   EXPECT_EQ(again.total.reasons, out.counters.total.reasons);
 }
 
+// The record without its beginning, cut between two segments at several places: from the first state behind it on, all
+// actions are the same. With its beginning too, whatever states are in it.
+void expect_the_same_from_any_state(const Tape& tape, std::uint64_t cuts = 12) {
+  std::uint64_t from_states = 0;
+  const std::uint64_t segments = tape.ring.newest(), size = tape.ring.segment_bytes();
+  ASSERT_LE(segments, tape.ring.segments()) << "it has come round itself";
+  for (std::uint64_t cut = 0; cut < cuts; ++cut) {
+    const std::uint64_t lost = cut * segments / cuts;
+    SCOPED_TRACE("without " + std::to_string(lost) + " of " + std::to_string(segments) + " segments");
+    auto record = record::Record::read({tape.bytes.begin() + static_cast<std::ptrdiff_t>(lost * size),
+                                        tape.bytes.begin() + static_cast<std::ptrdiff_t>(segments * size)});
+    ASSERT_TRUE(record.ok()) << record.error();
+    auto again = record::replay(*record, papers::presets());
+    if (!again.ok()) {
+      EXPECT_NE(again.error().find("nor a state"), std::string::npos) << again.error();
+      continue;
+    }
+    EXPECT_EQ(again->difference, "") << static_cast<double>(again->differs_ns) * 1e-9 << " s, from "
+                                     << static_cast<double>(again->from_ns) * 1e-9;
+    EXPECT_EQ(again->cut, "");
+    EXPECT_EQ(again->same, again->actions);
+    EXPECT_EQ(again->skipped == 0, lost == 0);
+    EXPECT_GT(again->actions, 0u);
+    from_states += lost != 0 ? 1 : 0;
+  }
+  EXPECT_GT(from_states, 0u) << "there is no state in it";
+}
+
+constexpr std::uint64_t kManySegments = 72, kSmallSegment = 8 << 10;
+
 std::vector<Arrival> load(double rate_rps, TimeNs length, std::uint32_t streams = 1, std::uint64_t seed = 3) {
   std::vector<Arrival> out = to_stream(poisson(rate_rps, length, seed));
   for (std::size_t i = 0; i < out.size(); ++i) out[i].stream = static_cast<std::uint32_t>(i % streams);
@@ -81,15 +111,17 @@ TEST(Record, QueuesAndWindowsInOverload) {
   for (const bool shared : {false, true}) {
     SCOPED_TRACE(shared);
     Scenario s = two_modules(shared);
-    Tape tape;
+    Tape tape(kManySegments, kSmallSegment);
     const Outcomes out = record_run(s, tape);
     EXPECT_GT(out.counters.total.of(Outcome::dropped), 0u);
     expect_the_same(tape, out);
+    expect_the_same_from_any_state(tape);
   }
 }
 
 TEST(Record, PartitionsAreLostSlowAndClocksStep) {
   Scenario s = two_modules(true);
+  s.arrivals = load(2'400, 3 * kSecond, 3);
   for (int i = 0; i < 20; ++i) {
     const auto p = static_cast<core::PartitionId>(i % 4);
     s.faults.push_back({.at_ns = (100 + 120 * i) * kMs, .kind = FaultKind::lose, .partition = p});
@@ -99,9 +131,10 @@ TEST(Record, PartitionsAreLostSlowAndClocksStep) {
     s.faults.push_back(
         {.at_ns = (180 + 120 * i) * kMs, .kind = FaultKind::clock_step, .value = i % 2 == 0 ? 3 * kMs : -3 * kMs});
   }
-  Tape tape;
+  Tape tape(kManySegments, kSmallSegment);
   const Outcomes out = record_run(s, tape);
   expect_the_same(tape, out);
+  expect_the_same_from_any_state(tape);
   EXPECT_EQ(replayed(tape).losses, 20u);
 }
 
@@ -112,9 +145,10 @@ TEST(Record, EveryPreset) {
     Scenario s = two_modules(false);
     s.topology.modules[1].fan_out_cap = 1;
     s.topology.modules[1].items_per_request = 1;
-    Tape tape;
+    Tape tape(kManySegments, kSmallSegment);
     const Outcomes out = record_run(s, tape, name.c_str());
     expect_the_same(tape, out);
+    expect_the_same_from_any_state(tape);
   }
 }
 
@@ -123,8 +157,9 @@ TEST(Record, TasksThatDifferInSize) {
   s.size = [](std::size_t arrival, core::ModuleId, std::uint32_t item) {
     return static_cast<std::uint32_t>(1 + mix(arrival + item) % 3);
   };
-  Tape tape;
+  Tape tape(kManySegments, kSmallSegment);
   expect_the_same(tape, record_run(s, tape));
+  expect_the_same_from_any_state(tape);
 }
 
 // Coordinated cameras, streams that wait for grants, a pipeline of two stages, and plans that take over all the time.
@@ -174,8 +209,9 @@ TEST(Record, PlansCamerasAndGrants) {
   for (std::size_t i = 0; i < 40; ++i)
     s.replacements.push_back(
         {.at_ns = static_cast<TimeNs>(i + 2) * 90 * kMs, .topology = plans[(i + 1) % plans.size()]});
-  Tape tape;
+  Tape tape(kManySegments, kSmallSegment);
   const Outcomes out = record_run(s, tape);
+  expect_the_same_from_any_state(tape, 16);
   const record::Replayed again = replayed(tape);
   EXPECT_EQ(again.difference, "");
   EXPECT_EQ(again.same, again.actions);
@@ -196,8 +232,9 @@ TEST(Record, StreamsThatWaitForGrants) {
   }
   std::ranges::stable_sort(s.arrivals, {}, &Arrival::at_ns);
   s.noise_permille = 50;
-  Tape tape;
+  Tape tape(kManySegments, 2 * kSmallSegment);  // each begins with 48 streams
   const Outcomes out = record_run(s, tape);
+  expect_the_same_from_any_state(tape);
   EXPECT_GT(out.counters.total.granted, 0u);
   const record::Replayed again = replayed(tape);
   EXPECT_EQ(again.difference, "");
@@ -304,6 +341,91 @@ TEST(Record, ARingKeepsTheNewestAndEachSegmentSaysWhereItStands) {
   auto again = record::replay(*record, papers::presets());
   ASSERT_FALSE(again.ok());
   EXPECT_NE(again.error().find("beginning"), std::string::npos) << again.error();
+}
+
+// A ring that has come round many times, whatever the load was: from the first state in it on, all is the same, and
+// little of it lies before.
+TEST(Record, ARingThatHasComeRoundIsReplayedFromItsFirstState) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    SCOPED_TRACE(seed);
+    Scenario s = two_modules(seed % 2 == 0);
+    s.arrivals = load(700 + 300.0 * static_cast<double>(seed), 80 * kSecond, 3, seed);
+    s.seed = seed;
+    Tape tape(256, 10 << 10);
+    const Outcomes out = record_run(s, tape);
+    ASSERT_GT(tape.ring.newest(), 256u) << "it has not come round";
+    auto record = record::Record::read(tape.bytes);
+    ASSERT_TRUE(record.ok()) << record.error();
+    auto again = record::replay(*record, papers::presets());
+    ASSERT_TRUE(again.ok()) << again.error();
+    EXPECT_EQ(again->difference, "");
+    EXPECT_EQ(again->same, again->actions);
+    EXPECT_GT(again->actions, 4 * again->skipped);
+    EXPECT_GT(again->before.submitted, 0u);
+    EXPECT_EQ(again->total.submitted, out.counters.total.submitted);
+    EXPECT_EQ(again->total.answered, out.counters.total.answered);
+    EXPECT_EQ(again->total.reasons, out.counters.total.reasons);
+  }
+}
+
+// A state of which a byte is wrong is none: the next one serves.
+TEST(Record, ADamagedStateIsPassedOver) {
+  Scenario s = two_modules(true);
+  s.arrivals = load(1'200, 60 * kSecond, 3);
+  Tape tape(256, 10 << 10);
+  (void)record_run(s, tape);
+  auto record = record::Record::read(tape.bytes);
+  ASSERT_TRUE(record.ok()) << record.error();
+  const auto whole = record::replay(*record, papers::presets());
+  ASSERT_TRUE(whole.ok()) << whole.error();
+  record->rewind();
+  record::Entry e;
+  while (record->next(e) && e.kind != record::Kind::state) {
+  }
+  ASSERT_EQ(e.kind, record::Kind::state);
+  const_cast<std::byte&>(e.piece[e.piece.size() / 2]) ^= std::byte{1};  // of the record's own bytes
+  const auto later = record::replay(*record, papers::presets());
+  ASSERT_TRUE(later.ok()) << later.error();
+  EXPECT_GT(later->from_ns, whole->from_ns);
+  EXPECT_EQ(later->difference, "");
+  EXPECT_EQ(later->same, later->actions);
+}
+
+TEST(Record, RecordingThatBeginsLaterBeginsWithAState) {
+  core::Policy policy;
+  ASSERT_TRUE(papers::preset("leat", policy));
+  Tape tape;
+  record::RecordedCore core(core::test::chain(1, 1, 4, kMs, 0, 500 * kMs), policy, {}, {.preset = "leat"});
+  TimeNs now = 1;
+  core.partition_ready(now, 0);
+  const core::StreamId stream = core.open_stream(now, {.application = 0, .depth = 8});
+  std::vector<core::BatchHandle> running;
+  std::uint64_t token = 0;
+  const auto serve = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      core.submit(now += kMs / 2, {.stream = stream, .token = ++token, .capture_ns = now});
+      if (running.empty()) {
+        for (core::Action a; core.next_action(a);)
+          if (a.kind == core::ActionKind::dispatch) running.push_back(a.batch);
+        continue;
+      }
+      core.stage_started(now, running[0], 0);
+      (void)core.stage_finished(now += kMs, running[0], 0, {});
+      running.clear();
+      for (core::Action a; core.next_action(a);)
+        if (a.kind == core::ActionKind::dispatch) running.push_back(a.batch);
+    }
+  };
+  serve(101);
+  core.record(&tape.ring, now);
+  serve(200);
+  core.record(nullptr, now);
+  const record::Replayed again = replayed(tape);
+  EXPECT_EQ(again.difference, "");
+  EXPECT_EQ(again.skipped, 0u);
+  EXPECT_EQ(again.before.submitted, 101u);
+  EXPECT_EQ(again.total.submitted, 301u);
+  EXPECT_EQ(again.same, again.actions);
 }
 
 TEST(Record, FiveMinutesOfAThousandRequestsASecondAreAboutSixteenMebibytes) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -98,6 +99,52 @@ TEST(RecordTools, ARingThatCameRoundSaysWhatItLacks) {
   EXPECT_NE(summary_text(*s).find("segments before it are lost"), std::string::npos);
 }
 
+TEST(RecordTools, WhereNothingWasRecordedThatIsSaid) {
+  const std::vector<std::byte> nothing(8 << 20);
+  for (const std::size_t bytes :
+       {std::size_t{0}, std::size_t{1}, std::size_t{127}, std::size_t{4096}, nothing.size()}) {
+    const File file(std::span<const std::byte>(nothing).first(bytes));
+    const auto record = record::Record::read_file(file.path);
+    ASSERT_FALSE(record.ok()) << bytes;
+    EXPECT_EQ(record.error(), file.path + ": nothing was recorded in it");
+  }
+}
+
+TEST(RecordTools, OfOneThatWasCutWhatIsThereIsRead) {
+  const Recorded run(32);
+  const auto whole = record::Record::read(run.bytes);
+  ASSERT_TRUE(whole.ok());
+  const std::size_t segment = run.ring.segment_bytes();
+  for (const std::size_t bytes : {segment + 1, 2 * segment - 1, 2 * segment, 2 * segment + 129}) {
+    const File file(std::span<const std::byte>(run.bytes).first(bytes));
+    auto record = record::Record::read_file(file.path);
+    ASSERT_TRUE(record.ok()) << record.error();
+    EXPECT_GE(record->segments(), bytes / segment);
+    EXPECT_LT(record->segments(), whole->segments());
+    record::Entry e;
+    while (record->next(e)) {
+    }
+    EXPECT_EQ(record->problem(), "");
+  }
+  const File head(std::span<const std::byte>(run.bytes).first(200));
+  const auto record = record::Record::read_file(head.path);
+  ASSERT_FALSE(record.ok());
+  EXPECT_EQ(record.error(), head.path + ": nothing was recorded in it");
+}
+
+TEST(RecordTools, AnotherFormatIsRefusedWithTheReleaseThatReadsIt) {
+  for (const std::uint32_t format : {record::kFormat - 1, record::kFormat + 1}) {
+    Recorded run(32);
+    std::memcpy(run.bytes.data() + offsetof(record::SegmentHeader, format), &format, sizeof format);
+    const File file(run.bytes);
+    const auto record = record::Record::read_file(file.path);
+    ASSERT_FALSE(record.ok());
+    EXPECT_EQ(record.error(), file.path + ": it is a record of format " + std::to_string(format) +
+                                  ", and this leat reads format " + std::to_string(record::kFormat) +
+                                  "; use the release that wrote it, 1.2.3");
+  }
+}
+
 TEST(RecordTools, AFileIsReadAsItsNewestSegmentsInOrder) {
   const Recorded run(2);
   const File file(run.bytes);
@@ -146,14 +193,11 @@ TEST(RecordTools, WhatIsDamagedIsReadUpToThere) {
 }
 
 TEST(RecordTools, WhatIsNoRecordIsRefusedInOneLine) {
-  const std::vector<std::byte> text(5'000, std::byte{'x'});
-  const Recorded run(2);
-  for (const std::vector<std::byte>& bytes :
-       {std::vector<std::byte>(), text, std::vector<std::byte>(run.bytes.begin(), run.bytes.begin() + 12'000)}) {
-    const File file(bytes);
+  for (const std::size_t bytes : {std::size_t{200}, std::size_t{5'000}}) {
+    const File file(std::vector<std::byte>(bytes, std::byte{'x'}));
     const auto record = record::Record::read_file(file.path);
     ASSERT_FALSE(record.ok());
-    EXPECT_TRUE(record.error().starts_with(file.path + ": it")) << record.error();
+    EXPECT_TRUE(record.error().starts_with(file.path + ": it is no record")) << record.error();
     EXPECT_EQ(record.error().find('\n'), std::string::npos);
   }
   EXPECT_FALSE(record::Record::read_file("/nonexistent/record").ok());

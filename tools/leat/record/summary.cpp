@@ -4,6 +4,7 @@
 #include <ctime>
 #include <vector>
 
+#include "engine/record/segments.h"
 #include "tools/base/text/formatted.h"
 #include "tools/base/text/units.h"
 
@@ -59,6 +60,14 @@ std::vector<std::string> partitions_of(const record::RecordedPlan& plan) {
   return out;
 }
 
+std::string beginning_of(const RecordSummary& s) {
+  if (s.whole) return "where leatd began, so that it can be replayed exactly";
+  const std::string lost = "not where leatd began: " + counted(s.segments_before, "segments before it are lost, ");
+  return lost + (s.replays_from_ns < 0 ? std::string("so that it cannot be replayed exactly")
+                                       : "and it can be replayed exactly from " + text::time_text(s.replays_from_ns) +
+                                             " after its beginning on");
+}
+
 template <class Reason>
 std::vector<std::string> reasons_of(const RecordSummary& s, Reason name) {
   std::vector<std::string> out;
@@ -78,11 +87,16 @@ Result<RecordSummary> summary_of(record::Record& record) {
                     .segments_before = record.first_sequence() - 1,
                     .wall_ns = record.wall_ns()};
   record::Entry e;
+  bool complete = false;  // the state of which a piece was read: its first is there
   while (record.next(e)) {
     ++out.entries[static_cast<std::size_t>(e.kind)];
     out.span_ns = e.at_ns - record.begin_ns();
     if (out.plan == nullptr && e.kind == Kind::plan) out.plan = e.plan;
     if (e.kind == Kind::begin) out.whole = true;
+    if (e.kind == Kind::state) {
+      if (e.first) complete = true;
+      if (e.last && complete && out.replays_from_ns < 0) out.replays_from_ns = out.span_ns;
+    }
     if (e.kind == Kind::replace) ++out.plans;
     if (e.kind != Kind::answer) continue;
     ++out.outcomes[static_cast<std::size_t>(e.outcome)];
@@ -90,7 +104,7 @@ Result<RecordSummary> summary_of(record::Record& record) {
   }
   out.problem = record.problem();
   out.unread_bytes = record.unread_bytes();
-  if (out.plan == nullptr) return Error{out.problem.empty() ? "nothing was recorded in it yet" : out.problem};
+  if (out.plan == nullptr) return Error{out.problem.empty() ? record::kEmpty : out.problem};
   return out;
 }
 
@@ -101,11 +115,7 @@ std::string summary_text(const RecordSummary& s) {
   add(out, "kept",
       {text::bytes_text(s.bytes) + " in " + std::to_string(s.segments) + " segments of " +
        text::bytes_text(s.segment_bytes)});
-  add(out, "beginning",
-      {s.whole
-           ? "where leatd began, so that it can be replayed exactly"
-           : formatted("not where leatd began: %llu segments before it are lost, so that it cannot be replayed exactly",
-                       static_cast<unsigned long long>(s.segments_before))});
+  add(out, "beginning", {beginning_of(s)});
   if (!s.problem.empty()) add(out, "unread", {text::bytes_text(s.unread_bytes) + ": " + s.problem});
   add(out, "policy", {policy_text(s.plan->names)});
   std::vector<std::string> applications;
@@ -160,6 +170,9 @@ Json summary_json(const RecordSummary& s) {
           {"segment_bytes", s.segment_bytes},
           {"lost", {{"segments_before", s.segments_before}, {"unread_bytes", s.unread_bytes}, {"problem", s.problem}}},
           {"whole", s.whole},
+          {"replays_from_seconds", s.whole                 ? Json(0)
+                                   : s.replays_from_ns < 0 ? Json(nullptr)
+                                                           : Json(static_cast<double>(s.replays_from_ns) * 1e-9)},
           {"preset", s.plan->names.preset},
           {"settings", std::move(settings)},
           {"applications", std::move(applications)},

@@ -23,6 +23,7 @@ struct RecordSummary {
   std::int64_t wall_ns = 0;           // Unix time where it begins
   core::TimeNs span_ns = 0;
   bool whole = false;                                            // it begins where leatd's core did: it can be replayed
+  core::TimeNs replays_from_ns = -1;                             // else from the core's first state in it on; -1: none
   std::shared_ptr<const record::RecordedPlan> plan;              // in force where it begins
   std::uint64_t plans = 0;                                       // that took over
   std::array<std::uint64_t, 1u << record::kKindBits> entries{};  // [Kind]

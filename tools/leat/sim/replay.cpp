@@ -29,12 +29,14 @@ Json replayed(const std::string& file) {
   Json out = {{"file", file},
               {"version", record->version()},
               {"seconds", static_cast<double>(again->end_ns - again->begin_ns) * 1e-9},
+              {"from_seconds", static_cast<double>(again->from_ns - again->begin_ns) * 1e-9},
+              {"skipped", again->skipped},
               {"events", again->events},
               {"actions", again->actions},
               {"same", again->same},
               {"plans", again->plans},
               {"losses", again->losses},
-              {"frames", again->total.submitted},
+              {"frames", again->total.submitted - again->before.submitted},
               {"difference", nullptr},
               {"damage", nullptr}};
   if (!again->difference.empty())
@@ -51,6 +53,12 @@ std::string text_of(const Json& r) {
                     " actions are the same; " + number("events") + " events in " +
                     formatted("%.3f s, ", r.at("seconds").get<double>()) + number("frames") + " frames, " +
                     number("plans") + " plans that took over, " + number("losses") + " partitions lost\n";
+  if (r.at("skipped").get<std::uint64_t>() > 0)
+    out +=
+        formatted(
+            "from the first state of the core in it on, %.3f s after the beginning; what led to it was overwritten (",
+            r.at("from_seconds").get<double>()) +
+        number("skipped") + " actions before it)\n";
   if (const Json& first = r.at("difference"); !first.is_null())
     out += formatted("the first that differs, %.6f s after the beginning (%s): ", first.at("seconds").get<double>(),
                      first.at("kind").get<std::string>().c_str()) +

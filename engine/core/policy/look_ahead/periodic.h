@@ -10,6 +10,7 @@
 
 #include "engine/core/policy/look_ahead/look_ahead.h"
 #include "engine/core/policy/scheduler_interface.h"
+#include "engine/core/snapshot.h"
 
 namespace leat::core {
 
@@ -38,6 +39,9 @@ class Periodic {
   [[nodiscard]] std::uint32_t margin_permille() const noexcept { return margin_permille_; }  // of promises
   // What background work has had; and the margin of promises, from a batch that is as others may be.
   void learn(const Batch& batch, TimeNs ran, bool usual) noexcept;
+  void visit_state(Snapshot& state) {
+    state(scaled_, promised_ns_, streams_, seen_version_, margin_permille_, background_credit_ns_, background_ns_);
+  }
 
  private:
   struct Known;
@@ -45,6 +49,7 @@ class Periodic {
   struct Scaled {
     std::int64_t permille = 0;
     std::vector<TimeNs> run_ns, safe_ns;
+    void visit_state(Snapshot& state) { state(permille, run_ns, safe_ns); }
   };
   struct Tables {
     const TimeNs* run_ns;

@@ -35,6 +35,7 @@ class QueueScheduler final : public ComponentScheduler, private Starter {
   void leftover(QueueId queue, ConsumerId refused) noexcept override;
   void started(std::uint32_t batch) noexcept override;
   void ended(std::uint32_t batch, TimeNs ran, bool usual) noexcept override;
+  void visit_state(Snapshot& state) override { state(periodic_, canaries_, modules_, caps_, applications_); }
 
  private:
   using Weights = std::array<TimeNs, kMaxModulesPerApplication>;
@@ -51,6 +52,7 @@ class QueueScheduler final : public ComponentScheduler, private Starter {
     std::size_t level = 0;         // the present one
     bool burst = false;            // what has waited since burst_from_ns came at once (burst_caps.cpp)
     TimeNs burst_from_ns = 0;
+    void visit_state(Snapshot& state) { state(level, burst, burst_from_ns); }
   };
 
   // queue_scheduler.cpp

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "engine/core/snapshot.h"
 #include "engine/core/types.h"
 
 namespace leat::core {
@@ -38,6 +39,7 @@ class MinTree {
   void for_each_by(TimeNs now, Each&& each) {
     visit(1, leaves_, 0, now, each);
   }
+  void visit_state(Snapshot& state) { state(nodes_); }
 
  private:
   template <class Each>

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/core/snapshot.h"
 #include "engine/core/types.h"
 
 namespace leat::core {
@@ -75,6 +76,7 @@ class PoolBounds {
       }
     }
   }
+  void visit_state(Snapshot& state) { state(of_, blocks_); }
 
  private:
   static constexpr std::size_t kBlock = 16;

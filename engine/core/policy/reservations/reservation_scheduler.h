@@ -48,6 +48,10 @@ class ReservationScheduler final : public Reservations {
  public:
   explicit ReservationScheduler(const Making& from);
   void ended(std::uint32_t batch, TimeNs ran, bool usual) noexcept override;
+  void visit_state(Snapshot& state) override {
+    Reservations::visit_state(state);
+    state(canaries_, growth_ns_, whole_, together_, may_grow_, lost_ppm_, planned_scale_, arrivals_);
+  }
 
  private:
   // What a route is entered with where single tasks would not carry its rate, and how long the first waits for it.

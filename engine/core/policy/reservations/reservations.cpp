@@ -227,4 +227,10 @@ void Reservations::audit() const {
   check(unsent_tasks == unsent_of_, "how many tasks of a level are booked");
 }
 
+void Reservations::visit_state(Snapshot& state) {
+  state(bookings_);
+  view_.tasks.each_taken([&](TaskId t) { state(itineraries_[t]); });
+  state(booking_of_, timelines_, links_, planned_ns_, looks_, timers_, forgot_ns_, books_, first_, unsent_of_);
+}
+
 }  // namespace leat::core

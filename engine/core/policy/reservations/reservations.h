@@ -24,6 +24,7 @@
 #include "engine/core/policy/reservations/pool_bounds.h"
 #include "engine/core/policy/reservations/timeline.h"
 #include "engine/core/policy/reservations/unsent.h"
+#include "engine/core/snapshot.h"
 
 namespace leat::core {
 
@@ -91,6 +92,7 @@ class Reservations : public ComponentScheduler {
   void advance() noexcept override;
   [[nodiscard]] TimeNs next_timer() const noexcept override;
   void audit() const override;
+  void visit_state(Snapshot& state) override;
 
  protected:
   struct Manner {
@@ -122,6 +124,7 @@ class Reservations : public ComponentScheduler {
   struct Links {
     std::vector<Timeline> up, down;  // by host
     bool equal = true;               // a transfer takes as long between any two hosts
+    void visit_state(Snapshot& state) { state(up, down); }
   };
   // Where a partition stands among a stage's.
   struct Place {
@@ -134,6 +137,7 @@ class Reservations : public ComponentScheduler {
     std::vector<std::uint32_t> place;  // in the pool, by the partition's slot
     PoolBounds bounds;
     std::uint32_t other = 0;  // place of a partition that is not on the first one's host; 0: there is none
+    void visit_state(Snapshot& state) { state(unsent, bounds); }
   };
   // Features that go to a stage: when they can be where, from below, and how long they take to another host, where that
   // is the same for all.

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "engine/core/snapshot.h"
 #include "engine/core/types.h"
 
 namespace leat::core {
@@ -99,6 +100,11 @@ class Timeline {
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] const Interval& operator[](std::size_t i) const noexcept { return at(i); }
+  void visit_state(Snapshot& state) {
+    state(head_, size_);
+    if (size_ > capacity_ || head_ > mask_) return state.fail();
+    for (std::size_t i = 0; i < size_; ++i) state(at(i));
+  }
 
  private:
   static constexpr std::size_t kScan = 6;  // so few are looked at one by one

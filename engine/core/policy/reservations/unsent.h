@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/core/model/topology.h"
+#include "engine/core/snapshot.h"
 #include "engine/core/types.h"
 
 namespace leat::core {
@@ -91,6 +92,7 @@ class Unsent {
     }
     return kNone;
   }
+  void visit_state(Snapshot& state) { state(list_, by_items_, first_); }
 
  private:
   [[nodiscard]] bool joinable(std::uint32_t items) const noexcept { return items + 1 < first_.size(); }

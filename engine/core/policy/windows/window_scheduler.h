@@ -36,6 +36,7 @@ class WindowScheduler final : public ComponentScheduler, private Starter {
   void started(std::uint32_t batch) noexcept override;
   void forget_scale() noexcept override;
   void ended(std::uint32_t batch, TimeNs ran, bool usual) noexcept override;
+  void visit_state(Snapshot& state) override { state(periodic_, canaries_, scale_, as_profiled_); }
 
  private:
   struct Step {  // one module of the way from k to the end

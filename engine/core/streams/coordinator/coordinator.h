@@ -35,6 +35,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/core/snapshot.h"
 #include "engine/core/streams/asking.h"
 #include "engine/core/streams/estimator.h"
 #include "engine/core/streams/group.h"
@@ -167,6 +168,11 @@ class Coordinator {
   }
   [[nodiscard]] const CoordinatorSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] const StrideCurve& curve() const noexcept { return curve_; }
+  void visit_state(Snapshot& state) {
+    state(times_, users_, roster_, parts_, planned_, kept_, groups_.turns, rivals_.compete, rivals_.equal);
+    state.some(streams_, [&](std::uint32_t s) { return streams_[s].standing != Standing::none; });
+    state(next_tick_ns_);
+  }
 
  private:
   struct Stream {
@@ -341,14 +347,17 @@ class Coordinator {
     std::vector<std::vector<Usual>> usual;
     std::vector<PartitionId> first;                        // by module: that serves it
     std::vector<std::vector<std::uint32_t>> common_batch;  // what a partition's streams are planned for
+    void visit_state(Snapshot& state) { state(batch_ns, usual, common_batch); }
   };
   struct Roster {
     std::vector<std::uint32_t> in, waiting;  // admitted, and not
     std::uint32_t open = 0;
+    void visit_state(Snapshot& state) { state(in, waiting, open); }
   };
   struct Batches {
     std::vector<PlannedBatch> batches;
     std::vector<std::uint32_t> members;
+    void visit_state(Snapshot& state) { state(batches, members); }
   };
   struct Packer {
     Packing packing;
