@@ -168,6 +168,15 @@ TEST(RecordServe, RecordingBeginsAndEndsWithTheConfigurationThatIsReadAgain) {
   EXPECT_EQ(hurry(*client, streams, 70), 70u);
   EXPECT_TRUE(eventually([&] { return answered(first) == 50; })) << answered(first);
   EXPECT_TRUE(eventually([&] { return answered(second) == 60; })) << answered(second);
+  for (const std::string& file : {first, second}) {  // each begins with the core's state
+    auto record = record::Record::read_file(file);
+    ASSERT_TRUE(record.ok()) << record.error();
+    const auto again = record::replay(*record, papers::presets());
+    ASSERT_TRUE(again.ok()) << again.error();
+    EXPECT_EQ(again->difference, "");
+    EXPECT_EQ(again->same, again->actions);
+    EXPECT_GE(again->total.submitted - again->before.submitted, 50u);
+  }
   const auto total = leatd.total();
   ASSERT_TRUE(total);
   EXPECT_TRUE(balances(*total));
