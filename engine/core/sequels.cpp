@@ -3,7 +3,9 @@
 // batch like any other, which runs already.
 //
 // Only where a module's one successor waits for nothing else, so that what its results make is known to whoever has
-// them; and for requests that may ride with any others.
+// them, and where its tasks are of one size, so that it is known how many are one batch; and for requests that may ride
+// with any others. A batch beside which another can run goes on only where none does: while work waits, its partition
+// gains more by overlapping than by not asking, and what follows the answer is sent before it is free.
 #include <algorithm>
 
 #include "engine/core/core.h"
@@ -20,6 +22,7 @@ std::vector<ConsumerId> find_sequels(const Model& model, const TaskQueues& queue
     if (module.after.size() != 1 || module.fan_out_cap > 1 || t.routes[mine.route].stages.size() != 1) continue;
     const ModuleId next = module.after.front();
     if (t.modules[next].before.size() != 1 || model.module(next).branch_permille < 1000) continue;
+    if (t.modules[next].differs_in_size) continue;
     for (ConsumerId other : queues.of_partition(mine.partition)) {
       const QueueConsumer& s = queues.consumer(other);
       const RouteSpec& route = t.routes[s.route];
@@ -33,6 +36,11 @@ std::vector<ConsumerId> find_sequels(const Model& model, const TaskQueues& queue
 RouteId Scheduler::State::sequel(const Batch& b, ConsumerId consumer) const noexcept {
   const ConsumerId next = plan->sequels[consumer];
   if (next == kNone) return kNone;
+  const bool overlaps = plan->model.topology().routes[b.route].stages[0].overlap_permille != 0;
+  const auto waits = [&](ConsumerId c) { return plan->queues[plan->queues.consumer(c).queue].tasks != 0; };
+  if (overlaps &&
+      (machine.partition(b.path[0]).held != 0 || std::ranges::any_of(plan->queues.of_partition(b.path[0]), waits)))
+    return kNone;
   for (TaskId t = b.list.first; t != kNone; t = tasks[t].next_in_batch) {
     const Request& r = ledger.request(tasks[t].request);
     if (r.company != Company::anybody || r.deaths > 0 || r.gated || r.dear) return kNone;

@@ -116,6 +116,7 @@ void walk_topology(Io& io, Topology& t) {
     o.list(m.before, kNumber);
     o.real(m.items_per_request);
     o.real(m.units_per_item);
+    o.number(m.differs_in_size);
     o.number(m.fan_out_cap);
     o.time(m.budget_ns);
     o.list(m.routes, kNumber);

@@ -48,7 +48,8 @@ struct ModuleSpec {
   std::uint32_t application = 0;
   std::vector<ModuleId> before, after;  // predecessors, successors (ids over all applications)
   double items_per_request = 1;
-  double units_per_item = 1;  // the mean, where items differ (TaskSizes)
+  double units_per_item = 1;     // the mean, where items differ
+  bool differs_in_size = false;  // its items do (TaskSizes)
   std::uint32_t fan_out_cap = 1;
   TimeNs budget_ns = 0;  // 0: none
   std::vector<RouteId> routes;

@@ -82,6 +82,56 @@ TEST(Sequels, LongWorkAndModulesThatWaitForOthersAreAskedFor) {
   EXPECT_EQ(two_before.sent[0].then, kNone);
 }
 
+// Who takes several of a batch's places would not be known to the worker.
+TEST(Sequels, TasksThatDifferInSizeAreAskedFor) {
+  Topology t = detector();
+  t.modules[1].differs_in_size = true;
+  Bench b(t, going_on());
+  b.submit(b.open(), 7);
+  EXPECT_EQ(b.sent[0].then, kNone);
+}
+
+// Where batches overlap, one that is alone goes on; one that waits behind another, or before others, leaves room.
+TEST(Sequels, WhereBatchesOverlapOneGoesOnOnlyWhereNothingElseWaits) {
+  Topology t = detector();
+  t.routes[0].stages[0].overlap_permille = 300;
+  Policy ahead = going_on();
+  ahead.queue_ahead = 1;
+  ahead.ahead_within_ns = kRunNs;
+  Bench b(t, ahead);
+  const StreamId s = b.open();
+  b.submit(s, 7);
+  ASSERT_EQ(b.sent.size(), 1U);
+  EXPECT_EQ(b.sent[0].then, 1U) << "nothing else is there";
+  b.submit(s, 8);
+  ASSERT_EQ(b.sent.size(), 2U);
+  EXPECT_EQ(b.sent[1].then, kNone) << "another is at work";
+  const TaskResult found{.ok = true, .reason = Reason::none, .fan_out = 3};
+  b.now = kRunNs;
+  b.core.stage_finished(b.now, b.sent[0].batch, 0, std::array{found}, kRunNs);
+  b.drain();
+  b.core.audit();
+  ASSERT_GE(b.sent.size(), 3U);
+  EXPECT_TRUE(b.sent[2].went_on);
+}
+
+TEST(Sequels, WhereBatchesOverlapOneThatOthersWaitBehindDoesNotGoOn) {
+  Topology t = detector();
+  t.routes[0].stages[0].overlap_permille = 300;
+  t.routes[0].batch = 1;
+  t.routes[0].stages[0].latency.p50_ns.resize(1);
+  t.routes[0].stages[0].latency.p99_ns.resize(1);
+  Bench b(t, going_on());
+  const StreamId s = b.open();
+  for (const std::uint64_t token : {7, 8, 9}) b.submit(s, token);
+  ASSERT_EQ(b.sent.size(), 1U);
+  b.now = kRunNs;
+  b.core.stage_finished(b.now, b.sent[0].batch, 0, std::array{TaskResult{.ok = true}});
+  b.drain();
+  ASSERT_EQ(b.sent.size(), 2U);
+  EXPECT_EQ(b.sent[1].then, kNone) << "one more waits";
+}
+
 // A batch that ends sooner than planned makes room sooner for what is behind it, however many have done so.
 TEST(Ahead, WhenAPartitionIsFreeIsNotBelievedLaterAndLater) {
   Policy leat;

@@ -94,8 +94,6 @@ PlanTables plan_tables(const Config& config, const Deployment& d, const core::To
     out.first_of.push_back(topology.applications[m.application].modules.front());
   out.sizes = d.sizes;
   out.sizes.resize(out.modules);
-  for (std::size_t r = 0; r < out.routes.size(); ++r)
-    out.routes[r].alike = out.sizes[topology.routes[r].module].sizes.empty();
   for (const ApplicationConfig& app : config.applications) out.closed.push_back(app.retired ? 1 : 0);
   for (const core::ApplicationSpec& app : topology.applications) out.heirs.push_back(app.heir);
   out.names = names_of(config, d, slots);

@@ -22,7 +22,6 @@ struct PlanTables {
   };
   struct RouteLimits {
     std::uint32_t batch = 1, fan_out_cap = 1;
-    bool alike = true;  // its module's tasks are of one size
   };
   // A route's stages are numbered on from first_stage[route]; session_of[partition][that number]: the worker's session,
   // or kNone.

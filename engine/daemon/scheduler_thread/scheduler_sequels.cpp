@@ -6,17 +6,8 @@
 
 namespace leat::daemon {
 
-namespace {
-
-// Where tasks differ in size the worker would not know how many are one batch.
-bool may_go_on(const PlanTables& tables, core::RouteId then) noexcept {
-  return then != core::kNone && tables.routes[then].alike;
-}
-
-}  // namespace
-
 void SchedulerLoop::say_sequel(const Batch& batch, worker::DispatchCell& cell) const noexcept {
-  if (!may_go_on(*batch.by, batch.then)) return;
+  if (batch.then == core::kNone) return;
   const std::uint32_t session = batch.by->session_of[batch.partition()][batch.by->first_stage[batch.then]];
   if (session >= worker::kNoModule) return;
   cell.then = static_cast<std::uint8_t>(session);
@@ -27,7 +18,7 @@ void SchedulerLoop::say_sequel(const Batch& batch, worker::DispatchCell& cell) c
 
 // The batch has ended, its results are in. False: the worker was not to go on, or cannot have.
 bool SchedulerLoop::begin_sequel(std::uint32_t p, const Batch& batch, std::int64_t since) noexcept {
-  if (!may_go_on(*batch.by, batch.then)) return false;
+  if (batch.then == core::kNone) return false;
   Sequel& sequel = partitions_[p].sequel;
   const PlanTables::RouteLimits& limits = batch.by->routes[batch.then];
   const std::uint32_t most = std::min(limits.batch, worker::kMaxBatch);

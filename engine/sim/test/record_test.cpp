@@ -292,6 +292,33 @@ TEST(Record, BatchesThatBeganBesideAnother) {
   EXPECT_EQ(again.total.answered, core.counters().total.answered);
 }
 
+// What a partition may go on with by itself is in the record as far as a plan decides it.
+TEST(Record, WhatBatchesMayGoOnWith) {
+  for (const bool differs : {false, true}) {
+    core::Policy policy;
+    ASSERT_TRUE(papers::preset("leat", policy));
+    policy.goes_on_within_ns = kMs;
+    core::Topology topology = core::test::chain(2, 1, 1, kMs, 0, 500 * kMs);
+    topology.partitions.resize(1);
+    topology.routes[1].stages[0].pool = {0};
+    topology.modules[1].differs_in_size = differs;
+    Tape tape;
+    record::RecordedCore core(topology, policy, {}, {.preset = "leat"});
+    TimeNs now = 1;
+    core.record(&tape.ring, now);
+    core.partition_ready(now, 0);
+    const core::StreamId stream = core.open_stream(now, {.application = 0, .depth = 8});
+    core.submit(++now, {.stream = stream, .token = 1, .capture_ns = now});
+    core::Action sent;
+    ASSERT_TRUE(core.next_action(sent));
+    EXPECT_EQ(sent.then, differs ? core::kNone : 1u);
+    core.record(nullptr, now);
+    const record::Replayed again = replayed(tape);
+    EXPECT_EQ(again.difference, "");
+    EXPECT_EQ(again.same, again.actions);
+  }
+}
+
 TEST(Record, AnotherPolicyDiffersAndIsSaid) {
   Scenario s = two_modules(true);
   Tape tape;

@@ -54,8 +54,10 @@ core::Topology topology_of(const Config& config, const Deployment& deployment, s
     if (!config.applications[a].retired) continue;
     for (const core::ModuleId m : t.applications[a].modules) park(t, m);
   }
-  for (std::size_t m = 0; m < deployment.sizes.size(); ++m)
+  for (std::size_t m = 0; m < deployment.sizes.size(); ++m) {
     t.modules[m].units_per_item = deployment.sizes[m].mean_units();
+    t.modules[m].differs_in_size = !deployment.sizes[m].sizes.empty();
+  }
   return t;
 }
 
