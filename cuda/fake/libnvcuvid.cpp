@@ -1,12 +1,14 @@
 // A stand-in for libnvcuvid.so.1 that decodes with libavcodec. As strict as the real one is said to be, and stricter: a
 // surface is used again as soon as its picture was shown, what is mapped is there when the stream comes to it and not
-// before, what is unmapped is overwritten, and there are as many outputs as were asked for. What it cannot show: the
-// engines' own limits and speed, and what a driver does with damaged streams.
+// before, what is unmapped is overwritten and nothing that the stream still fills, and there are as many outputs as
+// were asked for. What it cannot show: the engines' own limits and speed, and what a driver does with damaged streams.
 #include <dlfcn.h>
 
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <memory>
 #include <vector>
@@ -45,8 +47,9 @@ struct FakeDecoder {
   struct Output {
     std::unique_ptr<std::uint8_t[]> memory;
     bool mapped = false;
+    std::atomic<bool> filled{true};  // what the stream puts there has come
   };
-  std::vector<Output> outputs;
+  std::deque<Output> outputs;
   [[nodiscard]] unsigned pitch() const {
     return (static_cast<unsigned>(parameters.target_width) / kPitchAlignment + 2) * kPitchAlignment;
   }
@@ -166,6 +169,7 @@ AVCodecID id_of(int codec) {
 struct Fill {
   FramePtr frame;
   std::uint8_t* to;
+  std::atomic<bool>* filled;
   unsigned pitch, width, height;
 };
 // On the stream: the picture as NV12.
@@ -180,6 +184,7 @@ void fill(void* argument) {
       chroma[std::size_t{y} * job->pitch + 2 * x] = f.data[1][std::ptrdiff_t{y} * f.linesize[1] + x];
       chroma[std::size_t{y} * job->pitch + 2 * x + 1] = f.data[2][std::ptrdiff_t{y} * f.linesize[2] + x];
     }
+  job->filled->store(true);
 }
 
 Status on_stream(cuda::Stream stream, void (*function)(void*), void* argument) {
@@ -212,7 +217,7 @@ LEAT_EXPORT Status cuvidCreateDecoder(Decoder* out, DecoderParameters* p) {
   auto* const made = new FakeDecoder;
   made->parameters = *p;
   made->surfaces.resize(p->surfaces);
-  made->outputs.resize(p->output_surfaces);
+  for (unsigned i = 0; i < p->output_surfaces; ++i) made->outputs.emplace_back();
   *out = made;
   return kSuccess;
 }
@@ -246,11 +251,13 @@ LEAT_EXPORT Status cuvidMapVideoFrame64(Decoder decoder, int picture, unsigned l
     if (o.mapped) continue;
     if (o.memory == nullptr) o.memory = std::make_unique<std::uint8_t[]>(d.bytes());
     o.mapped = true;
+    o.filled = false;
     *pitch = d.pitch();
     *out = reinterpret_cast<unsigned long long>(o.memory.get());
-    return on_stream(p->stream, fill,
-                     new Fill{frame, o.memory.get(), d.pitch(), static_cast<unsigned>(d.parameters.target_width),
-                              static_cast<unsigned>(d.parameters.target_height)});
+    return on_stream(
+        p->stream, fill,
+        new Fill{frame, o.memory.get(), &o.filled, d.pitch(), static_cast<unsigned>(d.parameters.target_width),
+                 static_cast<unsigned>(d.parameters.target_height)});
   }
   return kInvalidValue;  // more are mapped than were asked for
 }
@@ -258,6 +265,7 @@ LEAT_EXPORT Status cuvidUnmapVideoFrame64(Decoder decoder, unsigned long long at
   auto& d = *static_cast<FakeDecoder*>(decoder);
   for (FakeDecoder::Output& o : d.outputs) {
     if (!o.mapped || reinterpret_cast<unsigned long long>(o.memory.get()) != at) continue;
+    if (!o.filled) return kInvalidValue;  // what a driver makes of it is not said anywhere: here it stays mapped
     std::memset(o.memory.get(), kUnmapped, d.bytes());
     o.mapped = false;
     return kSuccess;

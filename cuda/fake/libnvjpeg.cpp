@@ -1,4 +1,5 @@
-// A stand-in for nvJPEG that decodes with libavcodec: at once, and the pixels come when the stream comes to them.
+// A stand-in for nvJPEG that decodes with libavcodec: whether it can is said at once, and the file is read, and its
+// pixels come, when the stream comes to it.
 #include <dlfcn.h>
 
 #include <cstdint>
@@ -26,16 +27,6 @@ struct Freed {
   void operator()(AVCodecContext* c) const { ::avcodec_free_context(&c); }
   void operator()(SwsContext* s) const { ::sws_freeContext(s); }
 };
-struct Rows {
-  std::vector<std::uint8_t> pixels;
-  unsigned char* to;
-  std::size_t pitch, row_bytes;
-};
-void put(void* argument) {
-  const std::unique_ptr<Rows> rows(static_cast<Rows*>(argument));
-  for (std::size_t y = 0; y * rows->row_bytes < rows->pixels.size(); ++y)
-    std::memcpy(rows->to + y * rows->pitch, rows->pixels.data() + y * rows->row_bytes, rows->row_bytes);
-}
 int on_stream(cuda::Stream stream, void (*function)(void*), void* argument) {
   static const auto kLaunch = reinterpret_cast<int (*)(cuda::Stream, void (*)(void*), void*)>(
       ::dlsym(::dlopen("libcuda.so.1", RTLD_NOW), "cuLaunchHostFunc"));
@@ -72,6 +63,30 @@ std::unique_ptr<AVFrame, Freed> decoded(const unsigned char* data, std::size_t b
   return frame;
 }
 
+struct Job {
+  const unsigned char* data;
+  std::size_t bytes;
+  int width, height;
+  unsigned char* to;
+  std::size_t pitch;
+};
+void put(void* argument) {
+  const std::unique_ptr<Job> job(static_cast<Job*>(argument));
+  const auto frame = decoded(job->data, job->bytes);
+  if (frame == nullptr || frame->width != job->width || frame->height != job->height) return;  // another file by now
+  const std::unique_ptr<SwsContext, Freed> scaler(
+      ::sws_getContext(job->width, job->height, static_cast<AVPixelFormat>(frame->format), job->width, job->height,
+                       AV_PIX_FMT_RGB24, SWS_BILINEAR | SWS_ACCURATE_RND, nullptr, nullptr, nullptr));
+  if (scaler == nullptr) return;
+  const std::size_t row_bytes = static_cast<std::size_t>(job->width) * 3;
+  std::vector<std::uint8_t> pixels(row_bytes * static_cast<std::size_t>(job->height));
+  std::uint8_t* const to[] = {pixels.data()};
+  const int stride[] = {static_cast<int>(row_bytes)};
+  (void)::sws_scale(scaler.get(), frame->data, frame->linesize, 0, job->height, to, stride);
+  for (std::size_t y = 0; y < static_cast<std::size_t>(job->height); ++y)
+    std::memcpy(job->to + y * job->pitch, pixels.data() + y * row_bytes, row_bytes);
+}
+
 char handle_tag, state_tag;
 
 }  // namespace
@@ -104,17 +119,6 @@ LEAT_EXPORT Status nvjpegDecode(Handle, State, const unsigned char* data, std::s
   if (frame == nullptr || !size_of(data, bytes, &width, &height, &components) || frame->width != width ||
       frame->height != height)
     return kBadJpeg;
-  const std::unique_ptr<SwsContext, Freed> scaler(
-      ::sws_getContext(width, height, static_cast<AVPixelFormat>(frame->format), width, height, AV_PIX_FMT_RGB24,
-                       SWS_BILINEAR | SWS_ACCURATE_RND, nullptr, nullptr, nullptr));
-  if (scaler == nullptr) return kExecutionFailed;
-  auto rows = std::make_unique<Rows>();
-  rows->row_bytes = static_cast<std::size_t>(width) * 3;
-  rows->pixels.resize(rows->row_bytes * static_cast<std::size_t>(height));
-  rows->to = image->channel[0];
-  rows->pitch = image->pitch[0];
-  std::uint8_t* const to[] = {rows->pixels.data()};
-  const int stride[] = {static_cast<int>(rows->row_bytes)};
-  (void)::sws_scale(scaler.get(), frame->data, frame->linesize, 0, height, to, stride);
-  return on_stream(stream, put, rows.release()) == 0 ? kDone : kExecutionFailed;
+  auto job = std::make_unique<Job>(Job{data, bytes, width, height, image->channel[0], image->pitch[0]});
+  return on_stream(stream, put, job.release()) == 0 ? kDone : kExecutionFailed;
 }
