@@ -1,6 +1,6 @@
 // What batches that overlap gain (engine/exec/module.h): a stand-in for a device, whose model takes its time asleep,
-// with work on the host for each batch, and the idle gaps between its runs; then real models on this host's cores, one
-// batch behind the other and overlapping, as workers measure it when they start.
+// with work on the host for each batch, and for how much of the time it has nothing to do between its runs; then real
+// models on this host's cores, one batch behind the other and overlapping, as workers measure it when they start.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -44,7 +44,7 @@ void work(double ms) {
   }
 }
 
-// The part of the time in which the model does not run.
+// The part of the time, from when the first batch can run to the end of the last one's run, in which none runs.
 struct Gaps {
   double behind = 0, beside = 0;
 };
@@ -65,27 +65,28 @@ Gaps gaps_of(exec::Module& module, exec::HostStream& stream, int batches, double
     work(host_ms / 2);
     module.begin(static_cast<std::uint32_t>(i) % exec::kSets, stream, {&item, 1});
   };
-  // What the model takes by itself: it sleeps a little longer than it should.
-  auto since = Clock::now();
-  for (int i = 0; i < batches; ++i) (void)module.run({&item, 1}, report);
-  const double runs_ms = ms_since(since);
-  const auto idle = [&](double took_ms) { return std::max(0.0, took_ms - runs_ms) / took_ms; };
   Gaps out;
-  since = Clock::now();
+  double ran_ms = 0, all_ms = 0;
+  work(host_ms / 2);
+  auto since = Clock::now();
   for (int i = 0; i < batches; ++i) {
-    work(host_ms / 2);
+    if (i != 0) work(host_ms);  // the one before is answered, this one prepared
+    const auto began = Clock::now();
     (void)module.run({&item, 1}, report);
-    work(host_ms / 2);
+    ran_ms += ms_since(began);
   }
-  out.behind = idle(ms_since(since));
-  since = Clock::now();
+  all_ms = ms_since(since);
+  out.behind = 1 - ran_ms / all_ms;
   begin(0);
+  since = Clock::now();
+  const std::int64_t busy_ns = stream.busy_ns();
   for (int i = 1; i <= batches; ++i) {
     if (i < batches) begin(i);
     (void)module.finish(static_cast<std::uint32_t>(i - 1) % exec::kSets, report);
-    work(host_ms / 2);
+    if (i < batches) work(host_ms / 2);
   }
-  out.beside = idle(ms_since(since));
+  all_ms = ms_since(since);
+  out.beside = 1 - static_cast<double>(stream.busy_ns() - busy_ns) / 1e6 / all_ms;
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <system_error>
 #include <utility>
@@ -61,9 +62,12 @@ void HostStream::run() noexcept {
     if (given_ == next) return;
     const Piece piece = pieces_[next % kRoom];
     lock.unlock();
+    const auto began = std::chrono::steady_clock::now();
     piece.work(piece.argument);
+    const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - began;
+    busy_ns_.store(busy_ns_.load(std::memory_order_relaxed) + took.count(), std::memory_order_relaxed);
     lock.lock();
-    ended_.store(next + 1, std::memory_order_release);
+    ended_.store(next + 1, std::memory_order_relaxed);
     ended_there_.notify_all();
     constexpr std::uint64_t kOnce = 1;
     (void)!::write(bell_.get(), &kOnce, sizeof kOnce);

@@ -27,13 +27,16 @@ class HostStream {
   HostStream(const HostStream&) = delete;
   HostStream& operator=(const HostStream&) = delete;
 
-  // Its ticket, 1 and more. The argument is the stream's until that has ended.
+  // Its ticket, 1 and more. The argument is the stream's until that has been waited for.
   std::uint64_t give(Work work, void* argument) noexcept;
+  // wait() would not: what the work has done is seen behind that, not behind this.
   [[nodiscard]] bool ended(std::uint64_t ticket) const noexcept {
-    return ended_.load(std::memory_order_acquire) >= ticket;
+    return ended_.load(std::memory_order_relaxed) >= ticket;
   }
   void wait(std::uint64_t ticket) noexcept;
   void wait_all() noexcept { wait(given_); }
+  // That work has taken so far, of which all that was waited for is in it: the rest of the time nothing was there.
+  [[nodiscard]] std::int64_t busy_ns() const noexcept { return busy_ns_.load(std::memory_order_relaxed); }
 
   // Readable once something has ended since drain().
   [[nodiscard]] int fd() const noexcept { return bell_.get(); }
@@ -53,6 +56,7 @@ class HostStream {
   std::array<Piece, kRoom> pieces_;
   std::uint64_t given_ = 0;
   std::atomic<std::uint64_t> ended_{0};
+  std::atomic<std::int64_t> busy_ns_{0};
   bool ending_ = false;
   std::thread thread_;
 };
