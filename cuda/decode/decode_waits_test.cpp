@@ -79,14 +79,12 @@ void a_decoder_ends_behind_its_last_picture(int forgotten) {
   need(s.api->wait(s.d, nullptr, 0) == LEAT_DEVICE_OK);
 }
 
-INSTANTIATE_TEST_SUITE_P(OfDecoders, LeftOut,
-                         testing::Values(Wait{"APictureIsFilledBeforeItIsUnmapped",
-                                              a_picture_is_filled_before_it_is_unmapped, 0},
-                                         Wait{"AFileIsReadBeforeTheNextIsCopied",
-                                              a_file_is_read_before_the_next_is_copied, 0},
-                                         Wait{"ADecoderEndsBehindItsLastPicture",
-                                              a_decoder_ends_behind_its_last_picture, 0}),
-                         [](const auto& p) { return std::string(p.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    OfDecoders, LeftOut,
+    testing::Values(Wait{"APictureIsFilledBeforeItIsUnmapped", a_picture_is_filled_before_it_is_unmapped, 0},
+                    Wait{"AFileIsReadBeforeTheNextIsCopied", a_file_is_read_before_the_next_is_copied, 0},
+                    Wait{"ADecoderEndsBehindItsLastPicture", a_decoder_ends_behind_its_last_picture, 0}),
+    [](const auto& p) { return std::string(p.param.name); });
 
 }  // namespace
 }  // namespace leat

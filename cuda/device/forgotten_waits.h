@@ -1,7 +1,8 @@
-// Each place that waits for a device's stream, left out once: the stand-in obeys all waits but one, and what then happens
-// must not be what happens otherwise. A scenario ends a process of its own: 0 all was as it should be, 1 something was
-// not, 2 it waited another number of times, 3 there is no encoder for it; a signal says as much as 1, since unmapped memory was touched. Every wait of
-// an action is listed: a new one fails the count. INSTANTIATE_TEST_SUITE_P(..., LeftOut, testing::Values(Wait{...})).
+// Each place that waits for a device's stream, left out once: the stand-in obeys all waits but one, and what then
+// happens must not be what happens otherwise. A scenario ends a process of its own: 0 all was as it should be, 1
+// something was not, 2 it waited another number of times, 3 there is no encoder for it; a signal says as much as 1,
+// since unmapped memory was touched. Every wait of an action is listed: a new one fails the count.
+// INSTANTIATE_TEST_SUITE_P(..., LeftOut, testing::Values(Wait{...})).
 #pragma once
 
 #include <dlfcn.h>

@@ -2,6 +2,7 @@
 // stand-in driver: convolutions that forget how they ran when the batch changes, graphs, nodes that stay on the host,
 // an arena that grows by what is asked for. It cannot show that the provider behaves so; that is read off its sources.
 #include <bit>
+#include <chrono>
 #include <cstdlib>
 #include <random>
 #include <vector>
@@ -247,6 +248,35 @@ TEST(Provider, SessionsEndBeforeTheMemoryThatTheirRunsHavePinned) {
               return true;
             }),
             0);
+}
+
+// A session ends behind what is on the stream, and what it puts there itself before its pinned memory goes: each of the
+// two waits, left out, is missed.
+TEST(Provider, BothWaitsOfASessionsEndAreMissed) {
+  const auto ends = [](int forgotten) {
+    return over_the_provider([forgotten](fake::ProviderState& seen, exec::Device& device) {
+      const Model model(Net::plain);
+      const auto find = [](const char* name) { return ::dlsym(::dlopen(LEAT_FAKE_CUDA, RTLD_NOW), name); };
+      seen.give_back_us = 20'000;
+      Classifier c(device, {{"graphs", "0"}}, model.path);
+      NEED(c.module != nullptr && c.run(2, 7).size() == 2);
+      static bool too_soon = false;
+      const auto look = [](void* state) {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+        while (std::chrono::steady_clock::now() < end) {
+        }
+        too_soon = static_cast<fake::ProviderState*>(state)->open_sessions == 0U;
+      };
+      NEED(device.api()->enqueue(device.handle(), look, &seen, nullptr, 0) == LEAT_DEVICE_OK);
+      reinterpret_cast<void (*)(int)>(find("leat_stand_in_forget_wait"))(forgotten);
+      c.module.reset();
+      NEED(reinterpret_cast<int (*)()>(find("leat_stand_in_waits"))() == 2);
+      NEED(device.wait() && !too_soon);
+      return true;
+    });
+  };
+  EXPECT_EQ(ends(-1), 0);
+  for (const int forgotten : {0, 1}) EXPECT_NE(ends(forgotten), 0) << "nobody missed wait " << forgotten;
 }
 
 TEST(Provider, WhatRunsPinIsGivenBackWhileServing) {

@@ -77,6 +77,11 @@ std::uint32_t first_head(const ApplicationConfig& app, std::size_t module);
 // measured anew: the routes and the units of sizes stay, since there are frames that were counted by them.
 Status complete_plan(const Config& config, Deployment& deployment, std::span<const worker::Ready> ready);
 
+// Of a batch's latency at a stage of the plan's: so much the next batch's beside it, on the partition of its pool where
+// that is least.
+[[nodiscard]] std::uint32_t overlap_permille_of(const Deployment& deployment, const planner::Route& route,
+                                                std::size_t stage);
+
 // What the core schedules over; the deployment's plan is complete. Its partitions are slots, the last of which nobody
 // has: there wait the modules of retired applications. Not checked (Topology::problem).
 [[nodiscard]] core::Topology topology_of(const Config& config, const Deployment& deployment, std::uint32_t slots);

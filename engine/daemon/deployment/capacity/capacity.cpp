@@ -35,15 +35,17 @@ std::vector<std::vector<std::int64_t>> rooms(const Deployment& d) {
   return out;
 }
 
-// Partition time of a stage for one item, in the cheapest batch that leaves the route's other stages their least times.
-double item_s(const planner::Route& r, const planner::Stage& s, std::int64_t room_ns) {
+// Partition time of a stage for one item, in the cheapest batch that leaves the route's other stages their least times:
+// where batches overlap, less than a batch's latency.
+double item_s(const Deployment& d, const planner::Route& r, std::size_t stage, std::int64_t room_ns) {
+  const planner::Stage& s = r.stages[stage];
   const std::int64_t own = room_ns - (least_ns(r) - s.latency_by_batch.front().p50_ns);
   double best = static_cast<double>(s.latency_by_batch.front().p50_ns) / 1e9;
   for (std::size_t b = 2; b <= std::min<std::size_t>(r.batch, s.latency_by_batch.size()); ++b) {
     const std::int64_t run = s.latency_by_batch[b - 1].p50_ns;
     if (run <= own) best = std::min(best, static_cast<double>(run) / static_cast<double>(b) / 1e9);
   }
-  return best;
+  return best * (1000 - overlap_permille_of(d, r, stage)) / 1000;
 }
 
 // Partitions that serve the same stages of the same routes.
@@ -124,12 +126,12 @@ void Program::add_columns() {
   const auto rooms_ns = rooms(d_);
   for (std::uint32_t r = 0; r < d_.plan.routes.size(); ++r) {
     const planner::Route& route = d_.plan.routes[r];
-    for (const planner::Stage& s : route.stages) {
+    for (std::size_t s = 0; s < route.stages.size(); ++s) {
       std::vector<std::uint32_t> on;
-      for (const std::uint32_t p : s.pool) on.push_back(sets_.of[p]);
+      for (const std::uint32_t p : route.stages[s].pool) on.push_back(sets_.of[p]);
       std::ranges::sort(on);
       on.erase(std::unique(on.begin(), on.end()), on.end());
-      const double seconds = item_s(route, s, rooms_ns[route.application][route.module]);
+      const double seconds = item_s(d_, route, s, rooms_ns[route.application][route.module]);
       for (const std::uint32_t set : on) columns_.push_back({stages(), set, route.application, seconds});
       route_of_.push_back(r);
     }

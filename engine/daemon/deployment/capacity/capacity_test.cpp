@@ -10,13 +10,16 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Deployment deployed(const std::string& text) {
+// overlap: in permille, of each of two modules.
+Deployment deployed(const std::string& text, std::uint32_t overlap = 0) {
   const auto config = parse_config(text, "test.toml");
   EXPECT_TRUE(config.ok()) << config.error();
   const std::uint32_t cores[] = {0, 1};
   auto d = deploy(*config, cores);
   EXPECT_TRUE(d.ok()) << d.error();
-  EXPECT_TRUE(complete_plan(*config, *d, std::vector<worker::Ready>(d->partitions.size())).ok());
+  std::vector<worker::Ready> ready(d->partitions.size());
+  for (worker::Ready& r : ready) r.overlap_permille.assign(2, overlap);
+  EXPECT_TRUE(complete_plan(*config, *d, ready).ok());
   return std::move(*d);
 }
 
@@ -53,6 +56,21 @@ TEST(Capacity, BatchesCountAsFarAsTheSloPermits) {
               20 * (.014 / 3 + .030), 1e-6);
   EXPECT_NEAR(capacity(deployed(partitions(1) + application("a", 20, "[10, 12, 14]", "[30]", 43))).load,
               20 * (.012 / 2 + .030), 1e-6);
+}
+
+// A batch keeps its partition for less than its latency, which is what its SLO has to do with all the same.
+TEST(Capacity, WhereBatchesOverlapTheirLatencyCountsLess) {
+  const std::string one = partitions(1) + application("a", 40, "[10]", "[30]");
+  EXPECT_NEAR(capacity(deployed(one)).load, 1.6, 1e-6);
+  EXPECT_NEAR(capacity(deployed(one, 400)).load, .96, 1e-6);
+  EXPECT_EQ(unschedulable(deployed(one)).size(), 1u);
+  EXPECT_TRUE(unschedulable(deployed(one, 400)).empty());
+  const std::string late = partitions(1) + application("a", 1, "[10]", "[30]", 39);
+  ASSERT_EQ(unschedulable(deployed(late, 400)).size(), 1u);
+  const std::string streams =
+      partitions(1) + application("a", 0, "[10]", "[30]") + "[[application.stream]]\nperiod_ms = 25\n";
+  EXPECT_EQ(unschedulable(deployed(streams)).empty(), false);
+  EXPECT_TRUE(unschedulable(deployed(streams, 400)).empty());
 }
 
 // Of two classes both are counted.

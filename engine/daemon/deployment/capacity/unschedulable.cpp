@@ -41,10 +41,10 @@ void add_demands(const Deployment& d, std::uint32_t a, std::uint32_t m, const Ex
         demand.safe_ns = one.p99_ns;
       }
       const double units = d.sizes.empty() ? 1 : d.sizes[d.first_module[a] + m].mean_units();
-      const double most = units * demand.count;
+      const double most = units * demand.count, occupied = 1 - overlap_permille_of(d, route, k) / 1000.0;
       for (std::size_t b = 0; b < stage.latency_by_batch.size() && (b == 0 || static_cast<double>(b) < most); ++b) {
         const auto each = static_cast<double>(stage.latency_by_batch[b].p50_ns) / static_cast<double>(b + 1);
-        demand.item_ns = std::min(demand.item_ns, static_cast<std::int64_t>(units * each));
+        demand.item_ns = std::min(demand.item_ns, static_cast<std::int64_t>(units * occupied * each));
       }
     }
   }

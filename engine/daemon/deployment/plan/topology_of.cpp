@@ -19,8 +19,9 @@ void park(core::Topology& t, core::ModuleId m) {
                       .stages = {{.pool = {nowhere}, .latency = {.p50_ns = {1'000'000}, .p99_ns = {1'000'000}}}}});
 }
 
-// The partition where least of it overlaps speaks for its stage.
-std::uint32_t overlap_of(const Deployment& d, const planner::Route& route, std::size_t stage) {
+}  // namespace
+
+std::uint32_t overlap_permille_of(const Deployment& d, const planner::Route& route, std::size_t stage) {
   std::uint32_t least = UINT32_MAX;
   for (const std::uint32_t p : route.stages[stage].pool) {
     const std::uint32_t of = session(d, p, route.application, route.module, blocks_of(route, stage));
@@ -29,8 +30,6 @@ std::uint32_t overlap_of(const Deployment& d, const planner::Route& route, std::
   }
   return least == UINT32_MAX ? 0 : least;
 }
-
-}  // namespace
 
 std::uint32_t slots_for(std::size_t partitions) {
   constexpr std::size_t kRecords = shm::kMaxRecords[static_cast<std::size_t>(shm::RecordKind::partition)];
@@ -41,7 +40,7 @@ core::Topology topology_of(const Config& config, const Deployment& deployment, s
   core::Topology t = core::Topology::from(deployment.plan, deployment.applications);
   for (std::size_t r = 0; r < deployment.plan.routes.size(); ++r)
     for (std::size_t s = 0; s < t.routes[r].stages.size(); ++s)
-      t.routes[r].stages[s].overlap_permille = overlap_of(deployment, deployment.plan.routes[r], s);
+      t.routes[r].stages[s].overlap_permille = overlap_permille_of(deployment, deployment.plan.routes[r], s);
   std::vector<core::PartitionSpec> partitions(slots);
   for (std::size_t p = 0; p < t.partitions.size(); ++p) partitions[deployment.slots[p]] = t.partitions[p];
   t.partitions = std::move(partitions);
