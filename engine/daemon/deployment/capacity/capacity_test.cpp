@@ -68,9 +68,9 @@ TEST(Capacity, WhereBatchesOverlapTheirLatencyCountsLess) {
   const std::string late = partitions(1) + application("a", 1, "[10]", "[30]", 39);
   ASSERT_EQ(unschedulable(deployed(late, 400)).size(), 1u);
   const std::string streams =
-      partitions(1) + application("a", 0, "[10]", "[30]") + "[[application.stream]]\nperiod_ms = 25\n";
-  EXPECT_EQ(unschedulable(deployed(streams)).empty(), false);
-  EXPECT_TRUE(unschedulable(deployed(streams, 400)).empty());
+      partitions(1) + application("a", 0, "[10]", "[30]") + "[[application.stream]]\nperiod_ms = 35\n";
+  EXPECT_FALSE(unschedulable(deployed(streams)).empty());
+  EXPECT_THAT(unschedulable(deployed(streams, 400)), testing::IsEmpty());
 }
 
 // Of two classes both are counted.
