@@ -3,8 +3,9 @@
 // one piece.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
-#include <cstring>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -62,19 +63,25 @@ Json with_classify_split(Json plan) {
   return plan;
 }
 
-TEST(SplitModel, AnswersAsTheWholeModel) {
-  const ScratchFolder folder;
-  const std::string profiles = folder.path() + "/profiles", plan = folder.path() + "/plan.json";
+// Profiles of both models in that folder, and a plan for three partitions that cannot hold the detector whole.
+void make_plan(const ScratchFolder& folder, const std::string& profiles, const std::string& plan, bool half) {
   std::filesystem::create_directory(profiles);
   const auto leat = [](std::vector<std::string> words) {
     words.insert(words.begin(), LEAT_BINARY);
     const Exit e = run_to_end(words, 60s);
     ASSERT_EQ(e.status, 0) << e.err;
   };
-  for (const std::string model : {"detect", "classify"})
-    ASSERT_NO_FATAL_FAILURE(leat({"profile", LEAT_MODELS "/" + model + ".onnx", "--config", LEAT_MODELS "/shapes.toml",
-                                  "--frame", "640x360", "-o", profiles + "/" + model + ".json", "--blocks",
-                                  model == "detect" ? "3" : "2", "--batches", "1,2,4", "--samples", "5"}));
+  for (const std::string model : {"detect", "classify"}) {
+    std::vector<std::string> words = {"profile",   LEAT_MODELS "/" + model + ".onnx",
+                                      "--config",  LEAT_MODELS "/shapes.toml",
+                                      "--frame",   "640x360",
+                                      "-o",        profiles + "/" + model + ".json",
+                                      "--blocks",  model == "detect" ? "3" : "2",
+                                      "--batches", "1,2,4",
+                                      "--samples", "5"};
+    if (half) words.emplace_back("--half-boundaries");
+    ASSERT_NO_FATAL_FAILURE(leat(words));
+  }
   const Json profile = Json::parse(text_of(profiles + "/detect.json"));
   std::int64_t whole_bytes = 0, largest = 0;
   for (const Json& b : profile.at("block_memory_bytes")) {
@@ -89,6 +96,12 @@ TEST(SplitModel, AnswersAsTheWholeModel) {
   ASSERT_NO_FATAL_FAILURE(
       leat({"plan", "--application", folder.write("app.toml", kApplication), "--host",
             folder.write("host.json", host.dump()), "--profiles", profiles, "-o", plan, "--try", "500"}));
+}
+
+TEST(SplitModel, AnswersAsTheWholeModel) {
+  const ScratchFolder folder;
+  const std::string profiles = folder.path() + "/profiles", plan = folder.path() + "/plan.json";
+  ASSERT_NO_FATAL_FAILURE(make_plan(folder, profiles, plan, false));
   Json planned = Json::parse(text_of(plan));
   std::size_t split_route = planned.at("routes").size();
   for (std::size_t r = 0; r < planned.at("routes").size(); ++r)
@@ -112,6 +125,53 @@ TEST(SplitModel, AnswersAsTheWholeModel) {
       EXPECT_EQ(handed_over[1], path == plan ? 0 : objects * 8192);
     }
   }
+}
+
+float overlap(const leat_detection& a, const leat_detection& b) {
+  const float w = std::min(a.x1, b.x1) - std::max(a.x0, b.x0), h = std::min(a.y1, b.y1) - std::max(a.y0, b.y0);
+  if (w <= 0 || h <= 0) return 0;
+  const float both = w * h, all = (a.x1 - a.x0) * (a.y1 - a.y0) + (b.x1 - b.x0) * (b.y1 - b.y0);
+  return both / (all - both);
+}
+
+// Features in float16 between the stages: half the bytes, and the same objects.
+TEST(SplitModel, InHalfPrecisionFindsTheSameObjects) {
+  const ScratchFolder folder;
+  const std::string profiles = folder.path() + "/profiles", plan = folder.path() + "/plan.json";
+  ASSERT_NO_FATAL_FAILURE(make_plan(folder, profiles, plan, true));
+  const Json planned = Json::parse(text_of(plan)), profile = Json::parse(text_of(profiles + "/detect.json"));
+  EXPECT_NE(profile.at("cuts").at(0).get<std::string>().find(" as float16"), std::string::npos);
+  std::array<std::uint64_t, 2> handed_over{};
+  const auto whole = answers_of(shapes_on_three("", ""), &handed_over);
+  const auto split = answers_of(shapes_on_three("[daemon]\nplan = \"" + plan + "\"\n", profiles), &handed_over);
+  std::uint64_t bytes = 0;
+  for (std::size_t r = 0; r < planned.at("routes").size(); ++r)
+    if (planned.at("routes").at(r).at("stages").size() > 1)
+      bytes = planned.at("routes").at(r).at("stages").at(0).at("transfer_bytes").get<std::uint64_t>();
+  EXPECT_GT(bytes, 0U);
+  EXPECT_EQ(handed_over[0], 2 * kFrames * bytes);
+  ASSERT_EQ(whole.size(), split.size());
+  std::uint64_t objects = 0, found = 0, same = 0, others = 0;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    others += split[i].detection_count;
+    for (std::uint32_t d = 0; d < whole[i].detection_count; ++d) {
+      const leat_detection& is = whole[i].detections[d];
+      ++objects;
+      for (std::uint32_t e = 0; e < split[i].detection_count; ++e) {
+        if (overlap(is, split[i].detections[e]) < .9F) continue;
+        ++found;
+        const auto class_of = [](const leat_label& l) { return l.class_id; };
+        same += std::ranges::equal(is.labels, split[i].detections[e].labels, {}, class_of, class_of) ? 1 : 0;
+        break;
+      }
+    }
+  }
+  std::printf("of %llu objects %llu are found at the same place, %llu with the same labels; %llu in all\n",
+              static_cast<unsigned long long>(objects), static_cast<unsigned long long>(found),
+              static_cast<unsigned long long>(same), static_cast<unsigned long long>(others));
+  EXPECT_GT(objects, whole.size());
+  EXPECT_GE(found * 100, objects * 98);
+  EXPECT_LE(others * 100, objects * 102);
 }
 
 }  // namespace

@@ -26,6 +26,8 @@ constexpr int kMaxRank = 8;           // of leat_tensor
 constexpr int kSmallConstant = 4096;  // elements: a shape that a Reshape reads, never a weight
 constexpr std::uint32_t kForever = UINT32_MAX;
 constexpr char kBetweenCuts = '\t';
+constexpr const char* kHalfCut = " as float16";  // behind the name of a cut
+constexpr int kSingle = onnx::TensorProto_DataType_FLOAT, kHalf = onnx::TensorProto_DataType_FLOAT16;
 constexpr const char* kBatchName = "n";
 
 using Names = std::unordered_set<std::string>;
@@ -68,6 +70,20 @@ struct Tensor {
     return out;
   }
 };
+
+// Where they are one tensor there is nothing to cast.
+void add_cast(onnx::GraphProto& to, const std::string& from, const std::string& made, int type) {
+  if (from == made) return;
+  onnx::NodeProto* const node = to.add_node();
+  node->set_op_type("Cast");
+  node->set_name("cast to " + made);
+  node->add_input(from);
+  node->add_output(made);
+  onnx::AttributeProto* const wanted = node->add_attribute();
+  wanted->set_name("to");
+  wanted->set_type(onnx::AttributeProto_AttributeType_INT);
+  wanted->set_i(type);
+}
 
 // Everything a node reads: its inputs, and what the bodies of its loops and branches take from outside.
 void add_reads(const onnx::NodeProto& node, std::vector<std::string>& out) {
@@ -132,7 +148,8 @@ struct OnnxGraph::State {
   bool infer_at(std::int64_t batch, std::map<std::string, Tensor>* out);
   void find_cuts();
   void add_cut(std::uint32_t layer, const std::string& tensor);
-  onnx::ValueInfoProto boundary(const std::string& tensor) const;
+  onnx::ValueInfoProto boundary(const std::string& cut) const;
+  std::string handed_over(const std::string& cut) const;
   Result<std::pair<std::uint32_t, std::uint32_t>> layer_range(std::span<const std::string> names, std::uint32_t first,
                                                               std::uint32_t end) const;
   std::vector<int> constants_of(std::uint32_t from, std::uint32_t to, Names* used) const;
@@ -292,6 +309,7 @@ void OnnxGraph::State::add_cut(std::uint32_t layer, const std::string& tensor) {
                   .shape = found->second.shape,
                   .item_bytes = found->second.bytes(),
                   .layers_before = layer + 1,
+                  .single = found->second.type == onnx::TensorProto_DataType_FLOAT,
                   .fuses = fuses});
 }
 
@@ -312,12 +330,19 @@ void OnnxGraph::State::find_cuts() {
   }
 }
 
-onnx::ValueInfoProto OnnxGraph::State::boundary(const std::string& tensor) const {
-  const Tensor& t = tensors.at(tensor);
+// What crosses there: the tensor, or another made of it.
+std::string OnnxGraph::State::handed_over(const std::string& cut) const {
+  std::string tensor = tensor_of_cut(cut);
+  if (is_half_cut(cut) && tensors.at(tensor).type == onnx::TensorProto_DataType_FLOAT) tensor += kHalfCut;
+  return tensor;
+}
+
+onnx::ValueInfoProto OnnxGraph::State::boundary(const std::string& cut) const {
+  const Tensor& t = tensors.at(tensor_of_cut(cut));
   onnx::ValueInfoProto out;
-  out.set_name(tensor);
+  out.set_name(handed_over(cut));
   auto* type = out.mutable_type()->mutable_tensor_type();
-  type->set_elem_type(t.type);
+  type->set_elem_type(out.name() == tensor_of_cut(cut) ? t.type : onnx::TensorProto_DataType_FLOAT16);
   auto* batch = type->mutable_shape()->add_dim();
   if (fixed_batch > 0)
     batch->set_dim_value(fixed_batch);
@@ -336,9 +361,10 @@ Result<std::pair<std::uint32_t, std::uint32_t>> OnnxGraph::State::layer_range(st
                  std::to_string(end) + " are not among them; name cuts for as many blocks as the plan has");
   std::uint32_t from = 0, to = static_cast<std::uint32_t>(layers.size()), before = 0;
   for (std::uint32_t i = 0; i < names.size(); ++i) {
-    const auto cut = std::find_if(cuts.begin(), cuts.end(), [&](const OnnxCut& c) { return c.tensor == names[i]; });
+    const std::string tensor = tensor_of_cut(names[i]);
+    const auto cut = std::find_if(cuts.begin(), cuts.end(), [&](const OnnxCut& c) { return c.tensor == tensor; });
     if (cut == cuts.end())
-      return error("cannot be cut at '" + names[i] +
+      return error("cannot be cut at '" + tensor +
                    "': it is not a tensor that alone is alive there; profile this model again");
     if (cut->layers_before <= before)
       return error("the cut at '" + names[i] + "' does not lie behind the one before it; profile this model again");
@@ -441,7 +467,9 @@ Result<std::string> OnnxGraph::block(std::span<const std::string> names, std::ui
   *out.mutable_functions() = s.model.functions();
   onnx::GraphProto* block = out.mutable_graph();
   block->set_name(g.name() + "/" + std::to_string(first) + "-" + std::to_string(end));
+  if (first > 0) add_cast(*block, s.handed_over(names[first - 1]), tensor_of_cut(names[first - 1]), kSingle);
   for (const int i : nodes) *block->add_node() = g.node(i);
+  if (end <= names.size()) add_cast(*block, tensor_of_cut(names[end - 1]), s.handed_over(names[end - 1]), kHalf);
   for (const auto& t : g.initializer()) {
     if (used.contains(t.name())) *block->add_initializer() = t;
   }
@@ -516,6 +544,12 @@ void OnnxGraph::randomize_weights(std::uint64_t seed) {
     t.clear_float_data();
     t.set_raw_data(std::move(raw));
   }
+}
+
+std::string half_cut(const std::string& tensor) { return tensor + kHalfCut; }
+bool is_half_cut(std::string_view cut) { return cut.ends_with(kHalfCut); }
+std::string tensor_of_cut(const std::string& cut) {
+  return is_half_cut(cut) ? cut.substr(0, cut.size() - std::string_view(kHalfCut).size()) : cut;
 }
 
 std::string join_cuts(std::span<const std::string> cuts) {

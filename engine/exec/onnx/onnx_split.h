@@ -4,8 +4,10 @@
 // depends on everything before it through that one tensor alone (constants are not activations; each block gets its
 // own). Its first dimension must be the batch and the others numbers, so that the rows of a batch can be handed over as
 // they lie. A block range [first, end) over chosen cuts c_1..c_n runs from c_first (0: the model's inputs) to c_end (n
-// + 1: its outputs). Ownership: a graph owns its model; values are copies. Thread rule: const members from any thread.
-// Control plane: allocates. Errors: one line, "NAME: what is wrong; what to do".
+// + 1: its outputs). A chosen cut may be handed over in half precision (half_cut()): the block before it then ends in a
+// cast to float16 and the one behind it begins with a cast back, so that what crosses has half the bytes (PPipe's
+// halving of feature maps). Ownership: a graph owns its model; values are copies. Thread rule: const members from any
+// thread. Control plane: allocates. Errors: one line, "NAME: what is wrong; what to do".
 #pragma once
 
 #include <cstdint>
@@ -24,6 +26,7 @@ struct OnnxCut {
   std::vector<std::int64_t> shape;  // of one item: without the batch
   std::uint64_t item_bytes = 0;
   std::uint32_t layers_before = 0;  // layers (nodes that are no constants) before the cut
+  bool single = false;              // it is in float32, and can be handed over in half precision
   bool fuses = false;  // the layer behind it would be fused with the one before it, so that cutting here costs time
 };
 
@@ -59,6 +62,12 @@ class OnnxGraph {
   explicit OnnxGraph(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+// The cut at a tensor, handed over in float16: a name for block(), profiles and plans like the tensor's own. Where the
+// tensor is in no float32, nothing is cast.
+std::string half_cut(const std::string& tensor);
+bool is_half_cut(std::string_view cut);
+std::string tensor_of_cut(const std::string& cut);
 
 // Names of cuts as one value of leat_session_options::extra ("cuts=..."), and back.
 std::string join_cuts(std::span<const std::string> cuts);

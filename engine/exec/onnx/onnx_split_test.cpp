@@ -252,8 +252,50 @@ class BlocksRun : public testing::Test {
     EXPECT_LT(difference(run(path, cuts, 2, UINT32_MAX, batch, half), whole), 1e-5)
         << path << ", two ranges, seed " << seed;
   }
+  // Every `stride`th cut in half precision: how far the answer is from the whole model's.
+  double half_difference(const std::string& path, std::size_t stride, std::uint64_t seed) {
+    const auto g = OnnxGraph::read(path);
+    EXPECT_TRUE(g.ok());
+    std::vector<std::string> cuts;
+    for (std::size_t i = stride - 1; i < g->cuts().size(); i += stride) cuts.push_back(half_cut(g->cuts()[i].tensor));
+    EXPECT_FALSE(cuts.empty());
+    std::mt19937_64 random(seed);
+    std::normal_distribution<float> normal;
+    std::size_t count = 1;
+    for (const auto n : g->input_shape()) count *= static_cast<std::size_t>(n);
+    Tensors x(1);
+    for (std::size_t i = 0; i < count; ++i) x[0].push_back(normal(random));
+    const Tensors whole = run(path, {}, 0, UINT32_MAX, 1, x);
+    Tensors all = x;
+    for (std::uint32_t b = 0; b <= cuts.size(); ++b) {
+      all = run(path, cuts, b, b + 1, 1, all);
+      if (b == cuts.size()) break;
+      const OnnxCut& cut = *std::ranges::find(g->cuts(), tensor_of_cut(cuts[b]), &OnnxCut::tensor);
+      EXPECT_TRUE(cut.single);
+      EXPECT_EQ(all[0].size() * sizeof(float), cut.item_bytes / 2) << cuts[b];  // two of them in each float
+    }
+    return difference(all, whole);
+  }
   std::string folder_;
 };
+
+TEST_F(BlocksRun, InHalfPrecisionHandOverHalfTheBytesAndAnswerNearlyTheSame) {
+  for (const char* model : {"/detect.onnx", "/classify.onnx"}) {
+    for (const std::size_t stride : {1U, 4U}) {
+      const double difference = half_difference(std::string(LEAT_MODELS) + model, stride, 17);
+      std::printf("%s, every %zuth cut: %.2g of the largest value\n", model, stride, difference);
+      EXPECT_GT(difference, 0) << "nothing was rounded";
+      EXPECT_LT(difference, 1e-2);
+    }
+  }
+}
+
+TEST(Blocks, ACutInHalfPrecisionIsTheTensorsOwn) {
+  EXPECT_EQ(tensor_of_cut(half_cut("a:0")), "a:0");
+  EXPECT_EQ(tensor_of_cut("a:0"), "a:0");
+  EXPECT_TRUE(is_half_cut(half_cut("a")));
+  EXPECT_FALSE(is_half_cut("a"));
+}
 
 TEST_F(BlocksRun, OfTheCommittedModelsEqualTheWhole) {
   for (const char* model : {"/detect.onnx", "/classify.onnx"}) {

@@ -90,6 +90,9 @@ constexpr cli::Option kOptions[] = {
      .value = "WxH",
      .fallback = "1280x720",
      .help = "with --config: size of the NV12 frames that are pre-processed"},
+    {.name = "half-boundaries",
+     .help = "blocks hand float16 to the next in place of float32: half the bytes between partitions, and answers that "
+             "differ a little (--verify says how much; its tolerance is 1e-2 then unless you say another)"},
     {.name = "verify",
      .help =
          "first check that the blocks behind each other equal the whole model, with its weights and with random ones"},
@@ -209,7 +212,8 @@ Result<ProfileJob> job_from(const cli::Arguments& args) {
   job.seconds = args.real("seconds");
   job.fresh = args.flag("fresh");
   job.verify = args.flag("verify");
-  job.tolerance = args.real("tolerance");
+  job.half_boundaries = args.flag("half-boundaries");
+  job.tolerance = job.half_boundaries && !args.given("tolerance") ? 1e-2 : args.real("tolerance");
   job.seed = static_cast<std::uint64_t>(args.integer("seed"));
   if (args.given("config")) {
     auto around = module_of(args.text("config"), job.model_path, args.given("module") ? args.text("module") : "");

@@ -91,6 +91,7 @@ class Profiler {
   Status choose_cuts();
   Status resume();
   Status cut_anew();
+  [[nodiscard]] const exec::OnnxCut* cut_of(const std::string& tensor) const;  // null: it cannot be cut there
   Status fill_in();
   Status write_blocks();
   Status verify();
@@ -224,21 +225,29 @@ Status Profiler::cut_anew() {
   std::vector<std::int64_t> segments;
   for (auto& t : *times) segments.push_back(summary(std::move(t)).p50_ns);
   const Grouping grouping = group(segments, bytes, job_.blocks, job_.by, job_.balance);
-  for (const auto c : grouping.cuts) out_.profile.cuts.push_back(names[c]);
+  for (const auto c : grouping.cuts) {
+    const bool half = job_.half_boundaries && cut_of(names[c])->single;
+    out_.profile.cuts.push_back(half ? exec::half_cut(names[c]) : names[c]);
+  }
   out_.segment_ns = std::move(segments);
   return Done{};
+}
+
+const exec::OnnxCut* Profiler::cut_of(const std::string& tensor) const {
+  const auto& all = graph_->cuts();
+  const auto at = std::find_if(all.begin(), all.end(), [&](const auto& c) { return c.tensor == tensor; });
+  return at == all.end() ? nullptr : &*at;
 }
 
 // What follows from the cuts.
 Status Profiler::fill_in() {
   planner::Profile& p = out_.profile;
   for (const auto& name : p.cuts) {
-    const auto cut =
-        std::find_if(graph_->cuts().begin(), graph_->cuts().end(), [&](const auto& c) { return c.tensor == name; });
-    if (cut == graph_->cuts().end())
+    const exec::OnnxCut* const cut = cut_of(exec::tensor_of_cut(name));
+    if (cut == nullptr)
       return Error{job_.output + ": names a cut '" + name +
                    "' that the model does not have; pass --fresh to measure anew"};
-    p.boundary_bytes.push_back(static_cast<std::int64_t>(cut->item_bytes));
+    p.boundary_bytes.push_back(static_cast<std::int64_t>(cut->item_bytes / (exec::is_half_cut(name) ? 2 : 1)));
   }
   std::uint32_t max = job_.batches.back();
   for (const auto& row : p.rows) max = std::max(max, row.batch);
@@ -261,7 +270,8 @@ Status Profiler::choose_cuts() {
                   .model_sha256 = sha256_};
   p.provenance.method = std::string("leat profile: executor onnx, blocks grouped by ") +
                         (job_.by == GroupBy::time ? "measured time" : "bytes crossing") + ", " +
-                        std::to_string(job_.neighbours) + " busy neighbours on other cores";
+                        std::to_string(job_.neighbours) + " busy neighbours on other cores" +
+                        (job_.half_boundaries ? ", float16 between blocks" : "");
   if (job_.around) {
     p.provenance.method += ", module " + job_.around->name + " with pre- and post-processing of " +
                            std::to_string(job_.around->frame_width) + "x" + std::to_string(job_.around->frame_height) +

@@ -27,6 +27,7 @@ struct ProfileJob {
   std::uint32_t blocks = 1;
   GroupBy by = GroupBy::time;
   double balance = 1.2;
+  bool half_boundaries = false;  // blocks hand over float16
   std::uint32_t samples = 200;
   double seconds = 5;  // at most for one (class, share, batch)
   bool fresh = false;  // measure anew what the file has already
