@@ -176,23 +176,32 @@ TEST(Swaps, OfSplitModelsWithCoordinatedStreamsAndTwoUsersLoseNothing) {
     for (const auto& w : watching) out += {w->answered, w->in_time};
     return out;
   };
+  const auto own_stalls = [&] {
+    const auto daemon = leatd.record(shm::RecordKind::daemon, 0);
+    return daemon ? daemon->value(shm::DaemonCounter::own_stalls).value_or(0) : 0;
+  };
   constexpr int kInARow = 5;
   Counted with, without;
+  std::uint64_t stalls_with = 0, stalls_without = 0;
   Clock::duration swapping{};
   const int swaps = times(6);
   for (int i = 0; i < swaps;) {
     const auto began = Clock::now();
     const Counted first = counted();
+    const std::uint64_t stalls_first = own_stalls();
     for (int n = 0; n < kInARow && i < swaps; ++n, ++i) {
       const Json done = changed(leatd, of_kind(shm::ChangeKind::plan), plans[static_cast<std::size_t>(i + 1) % 3]);
       ASSERT_EQ(state(done), "done") << done.dump() << leatd.log();
     }
     const auto took = Clock::now() - began;
     const Counted second = counted();
+    const std::uint64_t stalls_second = own_stalls();
     // As long again without.
     ASSERT_TRUE(eventually([&] { return Clock::now() - began >= 2 * took; }, 600000ms));
     with += second - first;
     without += counted() - second;
+    stalls_with += stalls_second - stalls_first;
+    stalls_without += own_stalls() - stalls_second;
     swapping += took;
   }
   for (const auto& load : loads) {
@@ -212,11 +221,13 @@ TEST(Swaps, OfSplitModelsWithCoordinatedStreamsAndTwoUsersLoseNothing) {
   EXPECT_TRUE(balances(*total));
   const auto daemon = leatd.record(shm::RecordKind::daemon, 0);
   ASSERT_TRUE(daemon);
-  std::printf("%d swaps in %.1f s: in time %.3f %% of %llu while swapping, %.3f %% of %llu beside; own stalls %llu\n",
-              swaps, std::chrono::duration<double>(swapping).count(), with.percent(),
+  std::printf("%d swaps in %.1f s: in time %.3f %% of %llu while swapping, %.3f %% of %llu beside\n", swaps,
+              std::chrono::duration<double>(swapping).count(), with.percent(),
               static_cast<unsigned long long>(with.answered), without.percent(),
-              static_cast<unsigned long long>(without.answered),
-              static_cast<unsigned long long>(daemon->value(shm::DaemonCounter::own_stalls).value_or(0)));
+              static_cast<unsigned long long>(without.answered));
+  std::printf("turns of leatd over 1 ms of its own time: %llu and %llu; the longest %.2f ms\n",
+              static_cast<unsigned long long>(stalls_with), static_cast<unsigned long long>(stalls_without),
+              static_cast<double>(daemon->value(shm::DaemonCounter::loop_own_ns_max).value_or(0)) / 1e6);
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
 
