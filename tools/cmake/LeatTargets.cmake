@@ -165,6 +165,9 @@ function(leat_test name)
       set(command setarch -R $<TARGET_FILE:${name}> ${A_ARGS})  # its shadow memory needs a fixed address layout
     endif()
   endif()
+  if(CMAKE_CROSSCOMPILING_EMULATOR)  # instruction by instruction
+    math(EXPR A_TIMEOUT "${A_TIMEOUT} * 20")
+  endif()
   set(tests)
   foreach(suite ${A_SUITES})
     add_test(NAME ${name}.${suite}${suffix} COMMAND ${command} --gtest_filter=${suite}.*:*/${suite}.*)

@@ -74,6 +74,7 @@ int serve(const leat::cli::Arguments& args) {
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second one is told that the address is taken
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 256);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 16 * 1024);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 5000);
   // Clients that ask whether it lives, as often as balancers do, are not sent away.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1000);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();

@@ -13,7 +13,7 @@ namespace leat::gateway {
 namespace {
 
 constexpr int kReadyFd = 3;
-constexpr auto kPatience = std::chrono::seconds(10);
+constexpr auto kPatience = std::chrono::seconds(30);
 constexpr auto kBetweenStarts = std::chrono::seconds(5);
 
 // What it writes when it listens; empty: it ended before, or said nothing in time.
