@@ -15,7 +15,7 @@ class Reading {
 
  private:
   struct Flight {  // a batch on its way
-    bool live = false, runs = false;
+    bool live = false, runs = false, went_on = false;
     core::TimeNs sent_ns = 0, start_ns = 0;
     core::RouteId route = 0;
     std::uint32_t stage = 0, first_stage = 0;
@@ -47,6 +47,7 @@ void Reading::sent(const Entry& e) {
   Flight& f = flights_[e.batch];
   f = {.live = true,
        .runs = e.flag,
+       .went_on = e.flag,
        .sent_ns = e.flag && went_on_ns_ != 0 ? went_on_ns_ : e.at_ns,
        .route = e.route,
        .stage = e.stage,
@@ -96,7 +97,9 @@ void Reading::ended(std::uint32_t batch, std::uint32_t stage, core::TimeNs at, b
                          .first = f.first,
                          .count = f.count,
                          .plan = f.plan,
-                         .lost = lost});
+                         .lost = lost,
+                         .went_on = f.went_on,
+                         .goes_on = !lost && went_on_ns_ != 0});
   f.runs = false;
   f.sent_ns = at;
   if (lost || ++f.stage - f.first_stage == f.path.size()) f.live = false;

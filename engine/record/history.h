@@ -38,6 +38,8 @@ struct History {
     std::uint32_t first = 0, count = 0;  // of tasks
     std::uint32_t plan = 0;              // index into plans
     bool lost = false;                   // its partition was, before it ended
+    // Its partition began it by itself, behind the one before it; it went on with another so.
+    bool went_on = false, goes_on = false;
   };
   struct Task {                                   // of a run
     std::uint32_t frame = core::kNone;            // index into frames; kNone: not known

@@ -14,9 +14,11 @@ struct SimBatch {
   core::BatchHandle handle;
   std::uint32_t life = 0;
   bool live = false, running = false;
-  const core::Topology* plan = nullptr;  // under which it was formed
+  bool went_on = false, goes_on = false;  // as Execution says
+  const core::Topology* plan = nullptr;   // under which it was formed
   core::RouteId route = 0;
   core::ModuleId module = 0;
+  core::RouteId then = core::kNone;  // Action::then
   std::uint32_t stage = 0, last_stage = 0, items = 0, tasks = 0;
   TimeNs start_ns = 0, began_ns = 0;
   std::uint32_t next = core::kNone;  // behind it at its partition

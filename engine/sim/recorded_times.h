@@ -25,6 +25,9 @@ class RecordedTimes {
   struct StageKey {
     std::string module;  // as people know it
     std::uint32_t stages = 1, stage = 0;
+    // Of what a partition goes on with by itself the daemon hears at once with what came before: one takes longer by
+    // it, and the other hardly any time.
+    bool went_on = false, goes_on = false;
     auto operator<=>(const StageKey&) const = default;
   };
   struct Drawn {

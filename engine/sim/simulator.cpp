@@ -61,6 +61,8 @@ class Run final : private core::TaskSizes, private core::Offers {
   void reach(std::uint32_t batch);
   void begin(PartitionId partition);
   void end(std::uint32_t batch);
+  void start(PartitionId partition, std::uint32_t batch);
+  [[nodiscard]] bool goes_on(const SimBatch& b);
   void estimate();
   void take_samples();
   [[nodiscard]] TimeNs duration(const SimBatch& b, PartitionId partition);
@@ -398,6 +400,9 @@ void Run::sent(const core::Action& a) {
   b.running = false;
   b.plan = plan_;
   b.route = a.route;
+  b.then = a.then;
+  b.went_on = a.went_on;
+  b.goes_on = false;
   b.module = a.module;
   b.stage = a.first_stage;
   b.last_stage = a.first_stage + static_cast<std::uint32_t>(a.path.size()) - 1;
@@ -415,7 +420,30 @@ void Run::sent(const core::Action& a) {
   if (b.start_ns < now_) unsafe("a start is reserved in the past", now_);
   if (machine_.units[a.path[0]].held > scenario_.policy.queue_ahead)
     unsafe("a partition is given more batches than it may hold", now_);
-  reach(a.batch.index);
+  if (!a.went_on) return reach(a.batch.index);
+  ++machine_.units[a.path[0]].held;
+  start(a.path[0], a.batch.index);
+}
+
+// What runs from now on; the core knows of it.
+void Run::start(PartitionId p, std::uint32_t id) {
+  SimBatch& b = flights_.batches[id];
+  machine_.units[p].running = id;
+  b.running = true;
+  b.began_ns = now_;
+  b.goes_on = scenario_.goes_on && goes_on(b);
+  plan(now_ + duration(b, p), EventKind::stage_end, id, b.life);
+}
+
+// Its results make no more tasks than one batch of what may follow takes, and some.
+bool Run::goes_on(const SimBatch& b) {
+  if (b.then == kNone) return false;
+  const core::RouteSpec& route = b.plan->routes[b.then];
+  const std::uint32_t cap = b.plan->modules[route.module].fan_out_cap;
+  const std::span<const core::TaskResult> found = results(b);
+  std::uint32_t tasks = 0;
+  for (std::size_t i = 0; i < b.tasks; ++i) tasks += std::min(found.empty() ? 1 : found[i].fan_out, cap);
+  return tasks > 0 && tasks <= route.batch;
 }
 
 // Features leave at the reserved time; the links serve transfers one after the other.
@@ -487,13 +515,11 @@ void Run::begin(PartitionId p) {
     plan(at, EventKind::begin, p, 0);
     return;
   }
-  u.running = u.first;
+  const std::uint32_t id = u.first;
   u.first = b.next;
   if (u.first == kNone) u.last = kNone;
-  b.running = true;
-  b.began_ns = now_;
   core_.stage_started(clock(), b.handle, b.stage);
-  plan(now_ + duration(b, p), EventKind::stage_end, u.running, b.life);
+  start(p, id);
 }
 
 TimeNs Run::duration(const SimBatch& b, PartitionId p) {
@@ -513,7 +539,9 @@ TimeNs Run::duration(const SimBatch& b, PartitionId p) {
                             .planned_ns = d,
                             .serial = trace_.executions,
                             .tasks = {scratch_.refs.data(), b.tasks},
-                            .plan = b.plan});
+                            .plan = b.plan,
+                            .went_on = b.went_on,
+                            .goes_on = b.goes_on});
   } else if (scenario_.noise_permille > 0) {
     // Sum of four uniforms: near normal, bounded, and made of integers only.
     std::uint64_t bits = mix(scenario_.seed ^ mix(trace_.executions));
@@ -570,11 +598,13 @@ void Run::end(std::uint32_t id) {
   const std::uint32_t stage = b.stage;
   const bool last = stage == b.last_stage;
   const core::BatchHandle handle = b.handle;
+  const bool sequel = b.goes_on;
   b.live = !last;
   if (!last) ++b.stage;  // before the call: the core counts it there from now on
-  const bool goes_on = core_.stage_finished(
-      clock(), handle, stage, stage + 1 == route.stages.size() ? results(b) : std::span<const core::TaskResult>{});
-  if (goes_on) {
+  const bool moves = core_.stage_finished(
+      clock(), handle, stage, stage + 1 == route.stages.size() ? results(b) : std::span<const core::TaskResult>{},
+      sequel ? clock() : 0);
+  if (moves) {
     const PartitionId to = b.path[b.stage];
     const TimeNs takes = machine_.links.takes_ns(route.stages[stage].transfer_bytes * b.items, p, to);
     if (takes > 0) {
@@ -585,6 +615,7 @@ void Run::end(std::uint32_t id) {
   } else {
     b.live = false;
   }
+  if (sequel) drain();  // it comes first, and runs already
   begin(p);
 }
 

@@ -56,6 +56,8 @@ struct Execution {
   std::uint64_t serial = 0;              // number of this execution
   std::span<const core::TaskRef> tasks;  // token = index of the arrival
   const core::Topology* plan = nullptr;  // that it was formed under
+  // Its partition begins it by itself, behind the one before it; it goes on with another so (Scenario::goes_on).
+  bool went_on = false, goes_on = false;
 };
 
 struct AnswerEvent {
@@ -118,6 +120,8 @@ struct Scenario {
   // Optional. What a task finds for the modules behind its own, where any of them has several tasks a request; default:
   // Poisson by the topology's means.
   std::function<std::uint32_t(std::size_t arrival, core::ModuleId module, std::uint32_t item)> fan_out;
+  // Partitions go on by themselves where the core says that they may (Action::then), as workers do.
+  bool goes_on = false;
   // Optional. The duration of one execution, before slowness; and what one wants to see.
   std::function<TimeNs(const Execution&)> duration;
   std::function<void(const AnswerEvent&)> on_answer;

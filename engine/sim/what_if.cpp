@@ -218,6 +218,8 @@ void Asked::partitions() {
 TimeNs Asked::duration(const Execution& e) {
   RecordedTimes::StageKey key = keys_.at(e.plan)[e.route];
   key.stage = e.stage;
+  key.went_on = e.went_on;
+  key.goes_on = e.goes_on;
   const auto drawn = times_.draw(key, e.plan->routes[e.route].stages[e.stage].latency, e.items,
                                  e.at_ns - kBeforeNs + h_.begin_ns, mix(q_.seed ^ mix(e.serial)));
   ++out_.batches;
@@ -253,6 +255,7 @@ Result<WhatIf> Asked::run() {
     }
   };
   s_.duration = [&](const Execution& e) { return duration(e); };
+  s_.goes_on = std::ranges::any_of(h_.runs, &History::Run::went_on);
   s_.fan_out = [&](std::size_t frame, ModuleId module, std::uint32_t item) {
     return tasks_.fan_out(frame, recorded_[module], item);
   };
