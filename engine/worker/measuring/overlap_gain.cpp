@@ -84,8 +84,9 @@ Result<OverlapGain> measure_overlap(exec::Module& module, exec::HostStream& stre
   for (double& part : parts)
     if ((part = runs.host_part()) < 0) return failed();
   std::ranges::sort(parts);
-  if (1 / (1 - parts[1]) < kOverlapPays) return OverlapGain{1, 1};
+  if (1 / (1 - parts[1]) < kOverlapPays) return OverlapGain{.behind_ns = 1, .beside_ns = 1};
   std::vector<std::int64_t> behind, beside;
+  std::uint32_t won = 0;
   const std::int64_t start = shm::monotonic_ns();
   for (int round = 0; round < kRounds && (round < kLeastRounds || shm::monotonic_ns() - start < kLongEnoughNs);
        ++round) {
@@ -94,8 +95,10 @@ Result<OverlapGain> measure_overlap(exec::Module& module, exec::HostStream& stre
       if (!(overlapping ? runs.beside(kInARound) : runs.behind(kInARound))) return failed();
       (overlapping ? beside : behind).push_back((shm::monotonic_ns() - began) / kInARound);
     }
+    won += beside.back() < behind.back() ? 1 : 0;
   }
-  return OverlapGain{median(behind), median(beside)};
+  const auto rounds = static_cast<std::uint32_t>(behind.size());
+  return OverlapGain{.behind_ns = median(behind), .beside_ns = median(beside), .rounds = rounds, .won = won};
 }
 
 }  // namespace leat::worker

@@ -16,8 +16,11 @@ inline constexpr double kOverlapPays = 1.05;  // times as many batches; less is 
 // Of batches that follow one another: nanoseconds a batch, medians of some rounds in turns.
 struct OverlapGain {
   std::int64_t behind_ns = 0, beside_ns = 0;  // one behind the other; overlapping
+  std::uint32_t rounds = 0, won = 0;          // those of them in which overlapping was faster
+  // Where something else takes the cores now and then, medians differ by chance: so nearly every round has to agree.
   [[nodiscard]] bool pays() const noexcept {
-    return static_cast<double>(behind_ns) >= kOverlapPays * static_cast<double>(beside_ns);
+    return static_cast<double>(behind_ns) >= kOverlapPays * static_cast<double>(beside_ns) &&
+           won >= rounds - rounds / 4;
   }
   // Of a batch's time: so much the next one's beside it.
   [[nodiscard]] std::uint32_t overlap_permille() const noexcept {
