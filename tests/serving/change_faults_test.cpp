@@ -85,15 +85,17 @@ class Faults : public ::testing::Test {
     const std::string name = std::to_string(++versions_);
     return folder_.write(name + ".txt", "version=" + name + " " + words);
   }
-  std::string config() {
+  // room_mib: of a partition, where the model takes 100; 0: nobody says.
+  std::string config(int room_mib = 0) {
     std::string out =
         "[workers]\nsandbox = \"off\"\nworker_start_timeout_ms = 10000\nmax_backoff_ms = 10\n"
         "[limits]\nbatch_timeout_ms = 5000\n";
     for (const char* name : {"p0", "p1"})
-      out += std::string("[[partition]]\nname = \"") + name + "\"\nkind = \"cpu\"\ncores = \"0\"\n";
+      out += std::string("[[partition]]\nname = \"") + name + "\"\nkind = \"cpu\"\ncores = \"0\"\n" +
+             (room_mib == 0 ? "" : "memory_mib = " + std::to_string(room_mib) + "\n");
     return out + "[[application]]\nname = \"a\"\nslo_ms = 500\n[[application.module]]\nname = \"m\"\nbatch = 1\n" +
            "executor = \"" FAULTY_EXECUTOR "\"\npreprocess = \"raw\"\npostprocess = \"tensors\"\nmodel = \"" +
-           write("") + "\"\n";
+           write("") + "\"\n" + (room_mib == 0 ? "" : "memory_mib = 100\n");
   }
   static Json replace(const Leatd& leatd, const std::string& file, std::int64_t trial_ns) {
     shm::Change what = of_kind(shm::ChangeKind::replace, "a");
@@ -181,6 +183,39 @@ TEST_F(Faults, OfTheOldVersionDoNotKeepTheNewOneFromServing) {
     load.end();
     EXPECT_EQ(load.submitted, load.answered) << row << leatd.log();
   }
+  const auto total = leatd.total();
+  ASSERT_TRUE(total);
+  EXPECT_TRUE(balances(*total));
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
+// Where memory has no room for both versions and one half of the partitions is exchanged after the other. What fails
+// before the streams have gone over brings the old version back; what fails behind leaves the new one on the half that
+// has it, and the next change brings the other half back.
+TEST_F(Faults, OfAnExchangeByHalvesLeaveAHalfServing) {
+  Leatd leatd(config(150));
+  Load load(leatd, "a", 16, LEAT_FORMAT_gray8);
+  for (const Fault& fault : faults()) {
+    const bool behind = fault.step == Step::second_wave;
+    const bool brief = std::string(fault.name) == "refuses" || std::string(fault.name) == "fails" ||
+                       std::string(fault.name) == "no numbers" || std::string(fault.name) == "crashes";
+    if (fault.line.empty() || fault.model.empty() || !brief) continue;
+    const std::string row = std::string(kSteps[static_cast<std::size_t>(fault.step)]) + ", " + fault.name + ": ";
+    const int before = versions_;
+    const Json done = replace(leatd, write(fault.model), fault.step == Step::on_trial ? 12 * kSecondNs : kSecondNs / 5);
+    EXPECT_EQ(state(done), "failed") << row << done.dump() << leatd.log();
+    EXPECT_TRUE(done.at("in_place").get<bool>()) << row;
+    EXPECT_NE(line(done).find(fault.line), std::string::npos) << row << done.dump() << leatd.log();
+    EXPECT_TRUE(eventually([&] { return answered(leatd) == (behind ? versions_ : before); }, 60000ms))
+        << row << leatd.log();
+    EXPECT_TRUE(eventually([&] { return children_of(leatd.pid()).size() == (behind ? 1U : 2U); }, 60000ms))
+        << row << leatd.log();
+    expect_the_next_is_made(leatd, row);
+    EXPECT_EQ(Json::parse(leatd.status_json()).at("partitions").size(), 2U) << row;
+    std::printf("%s%s\n", row.c_str(), line(done).c_str());
+  }
+  load.end();
+  EXPECT_EQ(load.submitted, load.answered) << leatd.log();
   const auto total = leatd.total();
   ASSERT_TRUE(total);
   EXPECT_TRUE(balances(*total));
