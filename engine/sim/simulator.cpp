@@ -89,32 +89,11 @@ class Run final : private core::TaskSizes, private core::Offers {
     std::uint64_t serial = 0;
     TimeNs step_ns = 0;  // the scheduler's clock is so far ahead
   };
-  struct Flights {
-    explicit Flights(std::uint32_t n)
-        : batches(n), arrival_of(std::size_t{n} * core::kMaxBatch), item_of(arrival_of.size()) {}
-
-    std::vector<SimBatch> batches;
-    // [batch * kMaxBatch + i]: arrival of the batch's i-th task, and which of its sub-requests it is
-    std::vector<std::uint32_t> arrival_of, item_of;
-  };
   struct Machine {
     explicit Machine(const core::Topology& t) : units(t.partitions.size()), links(t) {}
 
     std::vector<Unit> units;
     HostLinks links;
-  };
-  struct Seen {  // of each arrival
-    explicit Seen(std::size_t n) : spent(n, 0), arrives(n, 0), deadline(n, 0), answered(n, 0) {}
-
-    std::vector<TimeNs> spent;     // execution time so far
-    std::vector<TimeNs> arrives;   // reservations: when its features are where they go
-    std::vector<TimeNs> deadline;  // on the clock that the scheduler sees
-    std::vector<std::uint8_t> answered;
-  };
-  struct Scratch {
-    std::vector<core::TaskResult> results = std::vector<core::TaskResult>(core::kMaxBatch);
-    std::vector<core::TaskRef> refs = std::vector<core::TaskRef>(core::kMaxBatch);
-    std::vector<core::Sample> samples = std::vector<core::Sample>(4096);
   };
   struct Trace {
     std::uint64_t hash = 0xCBF29CE484222325u, executions = 0;
@@ -130,28 +109,22 @@ class Run final : private core::TaskSizes, private core::Offers {
   std::vector<TimeNs> slo_;              // by stream
   const std::vector<Coming> comings_;
   Events events_;
-  Flights flights_;
+  SimFlights flights_;
   Machine machine_;
-  Seen seen_;
+  SimArrivals seen_;
   std::vector<std::uint8_t> fans_out_;  // by module
-  Scratch scratch_;
+  SimScratch scratch_;
   TimeNs now_ = 0;
   Trace trace_;
   Outcomes out_;
 };
-
-std::vector<TimeNs> periods_of(const Scenario& s) {
-  std::vector<TimeNs> out;
-  for (const Camera& c : s.cameras) out.push_back(s.streams[c.stream].terms.period_ns);
-  return out;
-}
 
 Run::Run(const Scenario& s)
     : scenario_(s),
       plan_(&s.topology),
       core_(s.topology, s.policy, s.limits, s.names),
       estimator_(core::make_estimator(s.policy, s.topology, s.estimate_draws, s.seed)),
-      cameras_{.world = Cameras(s.cameras, periods_of(s))},
+      cameras_{.world = Cameras(s.cameras, periods_of(s.cameras, s.streams))},
       producers_(s.limits.streams),
       streams_(s.streams.size(), kNone),
       slo_(s.streams.size(), 0),

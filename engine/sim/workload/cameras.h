@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/core/schedule.h"
+#include "engine/core/scheduler.h"
 #include "leat/look_back.hpp"
 
 namespace leat::sim {
@@ -25,6 +26,14 @@ struct Camera {
   // How far tracking from the answer of `frame` is from the answer `stride` frames later: 0..1.
   std::function<double(std::uint64_t frame, std::uint32_t stride)> seen;
 };
+
+// Of each camera's stream.
+[[nodiscard]] inline std::vector<TimeNs> periods_of(std::span<const Camera> cameras,
+                                                    std::span<const core::StreamConfig> streams) {
+  std::vector<TimeNs> out;
+  for (const Camera& c : cameras) out.push_back(streams[c.stream].terms.period_ns);
+  return out;
+}
 
 class Cameras {
  public:
