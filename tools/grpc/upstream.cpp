@@ -73,10 +73,9 @@ void send_all(int fd, const HttpRequest& request, const Wait& wait) {
 }
 
 // The answer, and whether its connection may be kept.
-std::pair<HttpAnswer, bool> read_answer(int fd, std::uint64_t max_bytes, bool headed, const Wait& wait) {
+std::pair<HttpAnswer, bool> read_answer(int fd, std::uint64_t max_bytes, const Wait& wait) {
   http::response_parser<http::string_body> parser;
   parser.eager(true);
-  parser.skip(headed);
   parser.body_limit(max_bytes);
   boost::system::error_code error;
   std::string had;
@@ -189,7 +188,7 @@ Result<HttpAnswer> Upstream::exchange(const HttpRequest& request, Clock::time_po
     try {
       if (!was_kept) fd = state_->connected();
       send_all(fd.get(), request, wait);
-      auto [answer, reusable] = read_answer(fd.get(), state_->max_answer_bytes, request.method == "HEAD", wait);
+      auto [answer, reusable] = read_answer(fd.get(), state_->max_answer_bytes, wait);
       if (reusable) state_->keep(std::move(fd));
       return std::move(answer);
     } catch (const Failure& failure) {
