@@ -11,7 +11,7 @@ using core::TimeNs;
 
 // Runs about the same time that one is drawn of: so few that a stall of the host falls where nothing came either, so
 // many that a kind of batch which is rare has more than its one worst.
-constexpr std::size_t kNear = 64;
+constexpr std::size_t kNear = 128;
 
 TimeNs planned_ns(const std::vector<TimeNs>& table, std::uint32_t units) {
   return table[std::min<std::size_t>(units, table.size()) - 1];
