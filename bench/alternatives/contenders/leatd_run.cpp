@@ -30,12 +30,14 @@ class LeatdRun final : public Running {
     const auto application = given.empty() ? shapes_application({.slo_ms = static_cast<double>(run.deadline_ns) / 1e6})
                                            : Result<std::string>(given);
     if (!application.ok()) return Error{application.error()};
-    const std::string mode = run.parties == Parties::users ? "socket_mode = \"0666\"\n" : "";
-    auto daemon = LeatdChild::start(run.leatd, mode + *application, "cpu = \"auto\"\n");
+    const bool users = run.parties == Parties::users;  // each camera of theirs is a connection
+    const std::string mode = users ? "socket_mode = \"0666\"\n" : "";
+    const std::string limits = users ? "\n[limits.user]\nsessions = 64\n" : "";
+    auto daemon = LeatdChild::start(run.leatd, mode + *application + limits, "cpu = \"auto\"\n");
     if (!daemon.ok()) return Error{daemon.error()};
     daemon_ = std::move(*daemon);
     if (const Status serves = daemon_->serves(kToServe); !serves) return serves;
-    if (run.parties != Parties::users) return add(clients, 0);
+    if (!users) return add(clients, 0);
     if (const Status opened = open_to_all(daemon_->folder()); !opened) return opened;
     const auto as_user = [&](const std::string& socket, std::uint32_t party) {
       const Status became = become(user_of(party));
