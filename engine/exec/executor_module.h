@@ -117,7 +117,8 @@ class ExecutorModule final : public Module {
   bool takes_frames_ = false;             // the executor takes the frames where they are
   bool open_size_ = false;  // the model leaves its picture's size open; outputs lie where the executor lends them
   bool not_finite_ = false;
-  bool one_item_a_run_ = false;  // rows that only a run tells, or outputs that go where each item wants them
+  std::uint64_t items_seen_ = 0;  // by who looks for numbers
+  bool one_item_a_run_ = false;   // rows that only a run tells, or outputs that go where each item wants them
   std::vector<std::unique_ptr<BatchRoom>> rooms_;  // of each set
   CropSpec cut_;
   Preprocessor preprocessor_;  // on a device: it fills the input itself

@@ -238,17 +238,7 @@ Json list(Json one) {
 
 // One module on some of four partitions.
 std::string plan(const std::vector<int>& pool, std::int64_t first_ns) {
-  Json all = Json::array(), latency = Json::array();
-  for (int p = 0; p < 4; ++p)
-    all.push_back({{"name", "p" + std::to_string(p)},
-                   {"kind", "emulated"},
-                   {"class", "p"},
-                   {"share", 1},
-                   {"size", 1},
-                   {"price", 1},
-                   {"device", p},
-                   {"host", 0},
-                   {"selector", ""}});
+  Json latency = Json::array();
   for (int b = 1; b <= 4; ++b) {
     const std::int64_t ns = first_ns + b * 200'000;
     latency.push_back({{"p50_ns", ns}, {"p99_ns", ns}, {"samples", 0}});
@@ -261,7 +251,7 @@ std::string plan(const std::vector<int>& pool, std::int64_t first_ns) {
       {"name", "pipe"}, {"slo_ns", 500 * kMs}, {"rate_rps", 100}, {"weight", 1}, {"module", list(std::move(module))}};
   return Json{{"schema", "leat-plan/1"},
               {"applications", list(std::move(application))},
-              {"partitions", all},
+              {"partitions", emulated_partitions(4)},
               {"hosts", Json::array()},
               {"routes", list(std::move(route))},
               {"budget_ns", Json::array()},
