@@ -105,6 +105,17 @@ TEST(Change, AReloadTakesWhatHasChangedAndNamesWhatItCannot) {
 
 std::string model(std::uint64_t seed) { return exec::chain_model(seed, 1, 0, 3, 16); }
 
+// By the order of frames: how often one version followed the other.
+int turns_of(const Load& load) {
+  int out = 0;
+  std::uint64_t before = 0;
+  for (const auto& [frame, version] : load.versions()) {
+    out += before != 0 && version != before ? 1 : 0;
+    before = version;
+  }
+  return out;
+}
+
 class Versions : public ::testing::Test {
  protected:
   ScratchFolder folder_;
@@ -136,14 +147,7 @@ TEST_F(Versions, AnotherVersionFollowsWithoutAFrameLostOrMixed) {
   expect_sound(load, leatd);
   EXPECT_EQ(load.served(), load.answered);
   EXPECT_EQ(load.said.size(), 2U);
-  // By the order of frames one version follows the other, as often as it was asked for.
-  int turns = 0;
-  std::uint64_t before = 0;
-  for (const auto& [frame, version] : load.versions()) {
-    turns += before != 0 && version != before ? 1 : 0;
-    before = version;
-  }
-  EXPECT_EQ(turns, rounds);
+  EXPECT_EQ(turns_of(load), rounds);
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
 
@@ -192,13 +196,7 @@ TEST_F(Versions, WhereMemoryHasNoRoomForBothOneHalfServesWhileTheOtherIsExchange
     }
     expect_sound(load, leatd);
     EXPECT_EQ(load.served(), load.answered);
-    int turns = 0;
-    std::uint64_t before = 0;
-    for (const auto& [frame, version] : load.versions()) {
-      turns += before != 0 && version != before ? 1 : 0;
-      before = version;
-    }
-    EXPECT_EQ(turns, rounds);
+    EXPECT_EQ(turns_of(load), rounds);
     EXPECT_EQ(leatd.stop(), 0) << leatd.log();
   }
 }
