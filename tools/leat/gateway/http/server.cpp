@@ -169,35 +169,56 @@ void Server::accept(Listener& listener) {
     Peer peer = peer_of(fd.get(), from, listener.by_unix);
     const int on = 1;
     if (!listener.by_unix) (void)setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (!room_for(peer)) {
-      ++counts_.refused;
-      (void)::send(fd.get(), kFull.data(), kFull.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-      continue;
-    }
-    ++counts_.accepted;
-    ++of_peer_[peer.who];
-    auto connection = std::make_shared<Connection>(io_, fd.release(), std::move(peer), shared_);
-    connections_[connection.get()] = connection;
-    connection->start();
+    admit(std::move(fd), std::move(peer), true);
   }
 }
 
-// Where all places are taken, somebody gives way of those whose next step is their peer's: first who has never been
-// answered, and among equals who has been waited for longest. A peer with all his places gives way to himself.
-bool Server::room_for(const Peer& peer) {
+// Who was answered gives way only to a newcomer who has waited a turn: replies that are due then are sent by that time,
+// and their connections end or give way themselves.
+void Server::admit(Fd fd, Peer peer, bool may_wait) {
+  if (full_for(peer)) {
+    Connection* const longest = longest_waited_for(peer);
+    if (may_wait && (longest == nullptr || longest->used())) {
+      boost::asio::post(io_, [this, fd = std::move(fd), peer = std::move(peer)]() mutable {
+        admit(std::move(fd), std::move(peer), false);
+      });
+      return;
+    }
+    if (longest == nullptr) {
+      ++counts_.refused;
+      (void)::send(fd.get(), kFull.data(), kFull.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      return;
+    }
+    ++counts_.evicted;
+    longest->close();
+  }
+  ++counts_.accepted;
+  ++of_peer_[peer.who];
+  auto connection = std::make_shared<Connection>(io_, fd.release(), std::move(peer), shared_);
+  connections_[connection.get()] = connection;
+  connection->start();
+}
+
+bool Server::full_for(const Peer& peer) const {
+  return has_all_his(peer) || connections_.size() >= limits_.connections;
+}
+
+bool Server::has_all_his(const Peer& peer) const {
   const auto count = of_peer_.find(peer.who);
-  const bool his = count != of_peer_.end() && count->second >= limits_.connections_each;
-  if (!his && connections_.size() < limits_.connections) return true;
+  return count != of_peer_.end() && count->second >= limits_.connections_each;
+}
+
+// Of those whose next step is their peer's: first who has never been answered, and among equals who has been waited for
+// longest. A peer with all his places gives way to himself.
+Connection* Server::longest_waited_for(const Peer& newcomer) const {
+  const bool his = has_all_his(newcomer);
   Connection* longest = nullptr;
   for (const auto& [raw, kept] : connections_) {
-    if (!raw->waits_for_peer() || (his && raw->peer().who != peer.who)) continue;
+    if (!raw->waits_for_peer() || (his && raw->peer().who != newcomer.who)) continue;
     const auto rank = [](const Connection& c) { return std::tuple(c.used(), c.since_ns()); };
     if (longest == nullptr || rank(*raw) < rank(*longest)) longest = raw;
   }
-  if (longest == nullptr) return false;
-  ++counts_.evicted;
-  longest->close();
-  return true;
+  return longest;
 }
 
 void Server::ended(Connection& connection) {

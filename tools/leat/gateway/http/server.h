@@ -53,7 +53,10 @@ class Server {
   };
   void wait(Listener& listener);
   void accept(Listener& listener);
-  bool room_for(const Peer& peer);
+  void admit(Fd fd, Peer peer, bool may_wait);
+  [[nodiscard]] bool full_for(const Peer& peer) const;
+  [[nodiscard]] bool has_all_his(const Peer& peer) const;
+  [[nodiscard]] Connection* longest_waited_for(const Peer& newcomer) const;
   void look();
   void ended(Connection& connection);
 
