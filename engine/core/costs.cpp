@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "engine/core/core.h"
+#include "planner/paying_batch.h"
 
 namespace leat::core {
 namespace {
@@ -137,7 +138,9 @@ void Scheduler::State::charge(const Batch& b, TimeNs ran) noexcept {
     several = several || user_of(r) != user;
   }
   if (!counted) return;
-  const double scale = took / static_cast<double>(route.stages[b.stage].latency.p50_ns[b.list.items - 1]);
+  // Until the report is read is time too, and of a short batch a good part of it.
+  const TimeNs planned = route.stages[b.stage].latency.p50_ns[b.list.items - 1] + planner::kHandOverNs;
+  const double scale = took / static_cast<double>(planned);
   const double of_route = took / static_cast<double>(model.run_ns(b.route)[std::min(b.list.items, route.batch)]);
   const double off = std::clamp(scale, expected / kMaxOff, expected * kMaxOff) - expected;
   for (TaskId t = b.list.first; t != kNone; t = tasks[t].next_in_batch) {
@@ -145,7 +148,9 @@ void Scheduler::State::charge(const Batch& b, TimeNs ran) noexcept {
     if (!r.competes) continue;
     const ModuleModel& m = model.module(b.module);
     r.spent_ns += (r.dear ? m.lone_ns : m.unit_ns) * tasks[t].items * of_route;
-    users.scales.learn(scale_of(r), off * tasks[t].items / items);
+    // A batch tells as much as it is of a request.
+    const auto whole = static_cast<double>(model.cost_ns(ledger.stream(r.stream).config.application));
+    users.scales.learn(scale_of(r), off * tasks[t].items / items, std::min(1.0, m.unit_ns * items / whole));
     if (several && scale > kSlow * expected) part(r);
   }
 }

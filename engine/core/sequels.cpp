@@ -4,8 +4,9 @@
 //
 // Only where a module's one successor waits for nothing else, so that what its results make is known to whoever has
 // them, and where its tasks are of one size, so that it is known how many are one batch; and for requests that may ride
-// with any others. A batch beside which another can run goes on only where none does: while work waits, its partition
-// gains more by overlapping than by not asking, and what follows the answer is sent before it is free.
+// with others, be it of their own user alone. A batch beside which another can run goes on only where none does: while
+// work waits, its partition gains more by overlapping than by not asking, and what follows the answer is sent before it
+// is free.
 #include <algorithm>
 
 #include "engine/core/core.h"
@@ -43,7 +44,7 @@ RouteId Scheduler::State::sequel(const Batch& b, ConsumerId consumer) const noex
     return kNone;
   for (TaskId t = b.list.first; t != kNone; t = tasks[t].next_in_batch) {
     const Request& r = ledger.request(tasks[t].request);
-    if (r.company != Company::anybody || r.deaths > 0 || r.gated || r.dear) return kNone;
+    if (r.company == Company::nobody || r.deaths > 0 || r.gated || r.dear) return kNone;
   }
   return plan->queues.consumer(next).route;
 }

@@ -9,8 +9,8 @@ namespace {
 constexpr TimeNs kActive = 1'000'000'000;
 constexpr TimeNs kApart = 500'000'000;
 constexpr TimeNs kJudgeEvery = 10'000'000;
-constexpr double kGain = 1.0 / 4;  // of a batch on its latency scale
-constexpr double kMin = .25;       // less is not believed
+constexpr double kGain = 1.0 / 16;  // of a whole request on its user's latency scale
+constexpr double kMin = .25;        // less is not believed
 constexpr double kDear = 1.5,
                  kCheap = 1.25;  // times the others' latency scale: dear from the one on, until below the other
 
@@ -41,8 +41,9 @@ void LatencyScales::part(const Key& key, TimeNs now) noexcept {
   if (Scale* const scale = find(key); scale != nullptr) scale->apart_until_ns = now + kApart;
 }
 
-void LatencyScales::learn(const Key& key, double off) noexcept {
-  if (Scale* const scale = find(key); scale != nullptr) scale->scale = std::max(kMin, scale->scale + kGain * off);
+void LatencyScales::learn(const Key& key, double off, double part) noexcept {
+  if (Scale* const scale = find(key); scale != nullptr)
+    scale->scale = std::max(kMin, scale->scale + kGain * part * off);
 }
 
 LatencyScales::Scale* LatencyScales::find(const Key& key) noexcept {

@@ -39,7 +39,8 @@ class LatencyScales {
   [[nodiscard]] bool found_dear(const Key& key) noexcept;
   [[nodiscard]] double of(const Key& key) const noexcept;
   void part(const Key& key, TimeNs now) noexcept;
-  void learn(const Key& key, double off) noexcept;  // a batch was so far off the latency scale
+  // A batch was so far off the latency scale. part: of a request's cost, at most 1.
+  void learn(const Key& key, double off, double part) noexcept;
   void visit_state(Snapshot& state) { state(scales_, judge_again_ns_); }
 
  private:

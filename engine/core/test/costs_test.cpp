@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 #include "engine/core/ledger/latency_scales.h"
 #include "engine/core/ledger/quarantine.h"
@@ -179,6 +180,29 @@ TEST(Quarantine, WhoIsAloneIsNotRefused) {
   }
 }
 
+// A host that does other things too delays now this batch and now that one, and of a short batch by many times its
+// time.
+TEST(LatencyScales, WhoseFramesAreAlikeAreNotDearForTheHostsDelays) {
+  Topology t = chain(2, 2, 4, 1800 * kUs, 200 * kUs, 100 * kMs);
+  t.partitions.resize(2);
+  t.routes[1].stages[0] = {.pool = {0, 1}, .latency = affine(40 * kUs, 10 * kUs, 4)};
+  t.modules[1].fan_out_cap = 4;
+  t.modules[1].items_per_request = 3;
+  Policy leat;
+  ASSERT_TRUE(preset("leat", leat));
+  Bench b(t, leat);
+  b.fan_out = 3;
+  const std::array streams{b.open({.user = kHonest}), b.open({.user = kOther})};
+  std::uint64_t token = 0, draw = 1;
+  for (TimeNs at = kMs; at < 3000 * kMs; at += 2 * kMs) {
+    b.run_to(at);
+    draw = draw * 6364136223846793005U + 1442695040888963407U;
+    b.extra[++token] = (draw >> 60) < 3 ? kMs : 0;  // each time that one of its tasks runs
+    b.submit(streams[token % 2], token, 1, b.now);
+  }
+  EXPECT_EQ(std::ranges::count(b.sent, true, &test::Running::alone), 0);
+}
+
 TEST(Quarantine, GrowsAndIsForgiven) {
   constexpr TimeNs kSecond = 1000 * kMs;
   Quarantine q(4, 2);
@@ -233,7 +257,7 @@ TEST(Shares, WhoTakesMoreThanPlannedIsOverHisShare) {
       dear[user] = takes.dear;
       if (!s.competes) continue;
       const double took = user == 1 ? 10 : 1;  // times the plan
-      scales.learn(scale, took - scales.of(scale));
+      scales.learn(scale, took - scales.of(scale), 1);
       if (s.within) shares.correct(key, took * kCost - static_cast<double>(s.charged_ns));
     }
   }
@@ -261,7 +285,7 @@ TEST(LatencyScales, DearIsWhoTakesMoreThanTheOthersAndThanPlanned) {
           was = takes.dear;
         else
           EXPECT_FALSE(takes.dear);
-        scales.learn(key, (user == 0 ? mine : theirs) - scales.of(key));
+        scales.learn(key, (user == 0 ? mine : theirs) - scales.of(key), 1);
       }
     }
     EXPECT_EQ(was, dear) << mine << " beside " << theirs;

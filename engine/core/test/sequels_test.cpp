@@ -1,4 +1,5 @@
 // What a partition goes on with by itself (sequels.cpp).
+#include <algorithm>
 #include <array>
 
 #include "engine/core/test/test_bench.h"
@@ -80,6 +81,30 @@ TEST(Sequels, LongWorkAndModulesThatWaitForOthersAreAskedFor) {
   Bench two_before(t, going_on());
   two_before.submit(two_before.open(), 7);
   EXPECT_EQ(two_before.sent[0].then, kNone);
+}
+
+// Whose batches take long is to be found out, and each user's frames ride apart from the other's.
+TEST(Sequels, WhoRidesApartGoesOnToo) {
+  Bench b(detector(), going_on());
+  const StreamId mine = b.open({.user = 1}), theirs = b.open({.user = 2});
+  b.submit(mine, 1);
+  b.submit(theirs, 2);
+  b.submit(mine, 3);
+  b.extra[3] = 10 * kRunNs;
+  b.run_to(100 * kMs);
+  const auto entry = [&](std::vector<std::uint64_t> tokens) {
+    return std::ranges::find_if(b.sent,
+                                [&](const test::Running& batch) { return batch.route == 0 && batch.tokens == tokens; });
+  };
+  ASSERT_NE(entry({2, 3}), b.sent.end()) << "of both, and it takes long";
+  b.submit(mine, 4);
+  b.submit(theirs, 5);
+  b.submit(mine, 6);
+  b.run_to(200 * kMs);
+  for (const std::vector<std::uint64_t>& tokens : {std::vector<std::uint64_t>{5}, {6}}) {
+    ASSERT_NE(entry(tokens), b.sent.end()) << "apart";
+    EXPECT_EQ(entry(tokens)->then, 1U);
+  }
 }
 
 // Who takes several of a batch's places would not be known to the worker.

@@ -71,7 +71,9 @@ class ServerTest : public ::testing::Test {
 // Everybody else's request is being served when a newcomer comes, and answered in the same turn.
 TEST_F(ServerTest, WhoWasAnsweredStaysWhereOthersAreAboutToBe) {
   const Fd mine = connected("/now", "");
-  until([&] { return server_.connections() == 1 && open(mine) && server_.busy() == 0 && server_.counts().requests == 1; });
+  until([&] {
+    return server_.connections() == 1 && open(mine) && server_.busy() == 0 && server_.counts().requests == 1;
+  });
   read_away(mine);
   std::vector<Fd> crowd;
   for (std::uint32_t i = 1; i < kPlaces; ++i) crowd.push_back(connected("/later", "Connection: close\r\n"));
