@@ -34,7 +34,7 @@ void ControlThread::worker_lost(std::uint32_t p, const std::string& how) {
   if (life_.phase == Phase::starting) {
     workers_.ports[p] = nullptr;
     if (!workers_.supervisor->waits_for_device(p, shm::monotonic_ns())) {
-      life_.failure = about(p, "its worker was " + how + " while leatd was starting; see the lines above");
+      life_.failure = about(p, "its worker " + how + " while leatd was starting; see the lines above");
       begin_stop();
     }
     return workers_.supervisor->released(p, false, shm::monotonic_ns());
@@ -54,7 +54,7 @@ void ControlThread::worker_released(std::uint32_t p, bool excused) {
   if (!workers_.supervisor->in_use(p)) return;
   if (life_.phase == Phase::serving || life_.phase == Phase::draining)
     log_worker(LogLevel::warning, p,
-               "its worker was " + workers_.supervisor->last_end(p) +
+               "its worker " + workers_.supervisor->last_end(p) +
                    (excused ? " by frames of a user whose frames have ended others" : "") + "; starting it again" +
                    workers_.supervisor->in_a_while(p));
   publish_worker(p);

@@ -18,6 +18,9 @@ namespace leat::daemon {
 
 namespace {
 
+// "killed by signal 9", as a word of a table.
+std::string without_was(const std::string& end) { return end.starts_with("was ") ? end.substr(4) : end; }
+
 double ms(const planner::Latency& l) { return static_cast<double>(l.p50_ns) / 1e6; }
 
 // each: units of one item of the largest size.
@@ -159,7 +162,7 @@ Json partitions_of(const StatusFacts& f) {
                     {"restarts", f.supervisor.restarts(p)},
                     {"failures", f.supervisor.failures(p)},
                     {"backoff_ms", f.supervisor.backoff_ns(p) / 1'000'000},
-                    {"last_end", f.supervisor.last_end(p)},
+                    {"last_end", without_was(f.supervisor.last_end(p))},
                     {"why_down", f.supervisor.why_down(p)},
                     {"sandbox", worker::name_of(f.supervisor.sandbox(p))}});
   }

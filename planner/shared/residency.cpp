@@ -54,18 +54,13 @@ class ModelSets {
       std::set<std::pair<std::uint32_t, std::vector<bool>>> seen;
       for (std::size_t p = 0; p < partitions_; ++p) {
         if (!can_go_out(held, sets, p) || !seen.insert({p_.kind[p], sets[p]}).second) continue;
-        for (std::size_t m = 0; m < modules_; ++m) {
-          if (sets[p][m] || !fits_alone(p, m)) continue;
-          for (std::size_t out = 0; out <= modules_; ++out) {
-            if (out < modules_ && (!sets[p][out] || !held_elsewhere(sets, p, out))) continue;
-            Sets tried = sets;
-            if (!exchange(tried, p, out, m)) continue;
-            const Value here = value(tried);
-            if (!here.above(now)) continue;
-            best = std::move(tried);
-            now = here;
-          }
-        }
+        (void)any_exchange(sets, p, [&](Sets& tried, std::size_t) {
+          const Value here = value(tried);
+          if (!here.above(now)) return false;
+          best = std::move(tried);
+          now = here;
+          return false;
+        });
       }
       if (best.empty()) break;
       sets = std::move(best);
@@ -216,12 +211,22 @@ class ModelSets {
     return n;
   }
 
-  // Puts m into p in the place of `out` (modules_: of none). False: there is no room.
-  bool exchange(Sets& sets, std::size_t p, std::size_t out, std::size_t m) const {
-    if (out < modules_) sets[p][out] = false;
-    if (p_.module_bytes[m] > free_bytes(sets, p)) return false;
-    sets[p][m] = true;
-    return true;
+  // The sets with one model m more in p, in the place of another that others hold too, or of none; each goes to
+  // use(sets, m), until one is taken (true).
+  template <class Use>
+  bool any_exchange(const Sets& sets, std::size_t p, const Use& use) const {
+    for (std::size_t m = 0; m < modules_; ++m) {
+      if (sets[p][m] || !fits_alone(p, m)) continue;
+      for (std::size_t out = 0; out <= modules_; ++out) {
+        if (out < modules_ && (!sets[p][out] || !held_elsewhere(sets, p, out))) continue;
+        Sets tried = sets;
+        if (out < modules_) tried[p][out] = false;
+        if (p_.module_bytes[m] > free_bytes(tried, p)) continue;
+        tried[p][m] = true;
+        if (use(tried, m)) return true;
+      }
+    }
+    return false;
   }
 
   Value improve(Sets& sets) const {
@@ -257,19 +262,12 @@ class ModelSets {
   }
 
   bool improve_one(Sets& sets, std::size_t p, Value& value) const {
-    for (std::size_t m = 0; m < modules_; ++m) {
-      if (sets[p][m] || !fits_alone(p, m)) continue;
-      for (std::size_t out = 0; out <= modules_; ++out) {
-        if (out < modules_ && (!sets[p][out] || !held_elsewhere(sets, p, out))) continue;
-        Sets tried = sets;
-        if (!exchange(tried, p, out, m)) continue;
-        fill(tried, m);
-        if (!better(tried, value)) continue;
-        sets = std::move(tried);
-        return true;
-      }
-    }
-    return false;
+    return any_exchange(sets, p, [&](Sets& tried, std::size_t m) {
+      fill(tried, m);
+      if (!better(tried, value)) return false;
+      sets = std::move(tried);
+      return true;
+    });
   }
 
   const ResidencyProblem& p_;

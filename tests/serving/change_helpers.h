@@ -138,14 +138,22 @@ class Load {
   std::thread thread_;
 };
 
-inline void expect_sound(Load& load, const Leatd& leatd) {
-  load.end();
-  EXPECT_EQ(load.submitted, load.answered) << leatd.log();
-  EXPECT_EQ(load.mixed, 0U);
-  EXPECT_EQ(load.outcomes[Outcome::failed], 0U) << leatd.log();
+inline void expect_balance(const Leatd& leatd) {
   const auto total = leatd.total();
   ASSERT_TRUE(total);
   EXPECT_TRUE(balances(*total));
+}
+
+inline void expect_all_answered(Load& load, const Leatd& leatd) {
+  load.end();
+  EXPECT_EQ(load.submitted, load.answered) << leatd.log();
+  expect_balance(leatd);
+}
+
+inline void expect_sound(Load& load, const Leatd& leatd) {
+  expect_all_answered(load, leatd);
+  EXPECT_EQ(load.mixed, 0U);
+  EXPECT_EQ(load.outcomes[Outcome::failed], 0U) << leatd.log();
 }
 
 // Of a plan: "p0", "p1" and so on.

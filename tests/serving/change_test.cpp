@@ -101,6 +101,53 @@ TEST(Change, AReloadTakesWhatHasChangedAndNamesWhatItCannot) {
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
 
+// Asked before anything is started: with the new workers' models beside the old ones' there is no room.
+TEST(Change, WhereMemoryHasNoRoomForNewWorkersBesideTheOldOnesNothingIsStarted) {
+  const auto rooms = [](int first, int second) {
+    std::string out;
+    for (const int mib : {first, second})
+      out += std::string("[[partition]]\nname = \"") + (out.empty() ? "p" : "q") +
+             "\"\nkind = \"emulated\"\nmemory_mib = " + std::to_string(mib) + "\n";
+    return out;
+  };
+  const auto takes = [](const std::string& name) { return emulated(name) + "memory_mib = 100\n"; };
+  const auto children = [](const Leatd& leatd) {
+    auto out = children_of(leatd.pid());
+    std::ranges::sort(out);
+    return out;
+  };
+  Leatd leatd(rooms(300, 250) + takes("a"));
+  Load load(leatd, "a", 32, LEAT_FORMAT_gray8);
+  const std::vector<pid_t> before = children(leatd);
+  const auto expect_refused = [&](const Json& done) {
+    EXPECT_EQ(state(done), "failed") << done.dump() << leatd.log();
+    for (const char* words : {"partition 'q' has memory_mib = 250", "take 200 beside 100 of those that serve",
+                              "raise memory_mib", "what was served is served as before"})
+      EXPECT_NE(line(done).find(words), std::string::npos) << words << "\n" << done.dump();
+    EXPECT_EQ(line(done).find('\n'), std::string::npos);
+    EXPECT_EQ(children(leatd), before) << leatd.log();
+  };
+  for (const bool dry : {true, false}) {
+    shm::Change loads = of_kind(shm::ChangeKind::load, "b");
+    loads.dry_run = dry ? 1 : 0;
+    expect_refused(changed(leatd, loads, takes("b")));
+  }
+  leatd.rewrite(rooms(300, 250) + takes("a") + takes("b"));
+  expect_refused(changed(leatd, of_kind(shm::ChangeKind::reload)));
+  EXPECT_EQ(leatd.log().find("starting workers beside"), std::string::npos) << leatd.log();
+  leatd.rewrite(rooms(300, 300) + takes("a") + takes("b"));
+  const Json done = changed(leatd, of_kind(shm::ChangeKind::reload));
+  EXPECT_EQ(state(done), "done") << done.dump() << leatd.log();
+  expect_sound(load, leatd);
+  EXPECT_EQ(load.served(), load.answered);
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+  // What makes room is not asked whether there is any.
+  Leatd full(rooms(250, 250) + takes("a") + takes("b"));
+  const Json less = changed(full, of_kind(shm::ChangeKind::unload, "b"));
+  EXPECT_EQ(state(less), "done") << less.dump() << full.log();
+  EXPECT_EQ(full.stop(), 0) << full.log();
+}
+
 // ---- versions of models ----
 
 std::string model(std::uint64_t seed) { return exec::chain_model(seed, 1, 0, 3, 16); }
@@ -262,12 +309,8 @@ TEST_F(Versions, TwentyBrokenOnesLeaveTheOldOneServing) {
   EXPECT_EQ(broken.size() + 2, 20U);
   const std::uint64_t then = load.so_far;
   EXPECT_TRUE(eventually([&] { return load.so_far > then + 20; })) << leatd.log();
-  load.end();
-  EXPECT_EQ(load.submitted, load.answered) << leatd.log();
+  expect_all_answered(load, leatd);
   EXPECT_EQ(load.mixed, 0U);
-  const auto total = leatd.total();
-  ASSERT_TRUE(total);
-  EXPECT_TRUE(balances(*total));
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
 
@@ -374,11 +417,7 @@ TEST_F(Plans, WorkersThatDieAnywhereInAChangeLeaveAPlanInForce) {
     const std::uint64_t then = load.so_far;
     ASSERT_TRUE(eventually([&] { return load.so_far > then + 10; }, 20000ms)) << leatd.log();
   }
-  load.end();
-  EXPECT_EQ(load.submitted, load.answered) << leatd.log();
-  const auto total = leatd.total();
-  ASSERT_TRUE(total);
-  EXPECT_TRUE(balances(*total));
+  expect_all_answered(load, leatd);
   std::printf("%d of %d changes failed by a killed worker\n", failed, times(4));
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
@@ -451,9 +490,7 @@ TEST_P(Sets, WorkersKilledInAnyStepLeaveAPlanInForceAndEveryFrameAnswered) {
     load->end();
     EXPECT_EQ(load->submitted, load->answered) << leatd.log();
   }
-  const auto total = leatd.total();
-  ASSERT_TRUE(total);
-  EXPECT_TRUE(balances(*total));
+  expect_balance(leatd);
   std::string where;
   for (const auto& [step, n] : killed_in) where += " " + step + " " + std::to_string(n);
   std::printf("%d changes, %d given up; workers killed in:%s\n", times(6), failed, where.c_str());

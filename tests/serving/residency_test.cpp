@@ -168,9 +168,7 @@ TEST(Residency, AWorkerThatDiesInAStepLeavesEveryModelServed) {
     other.end();
     EXPECT_EQ(other.submitted, other.answered);
   }
-  const auto total = leatd.total();
-  ASSERT_TRUE(total);
-  EXPECT_TRUE(balances(*total));
+  expect_balance(leatd);
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
 

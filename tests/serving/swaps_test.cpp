@@ -216,9 +216,7 @@ TEST(Swaps, OfSplitModelsWithCoordinatedStreamsAndTwoUsersLoseNothing) {
     asked += w->answered;
   }
   EXPECT_GT(asked, 0U);
-  const auto total = leatd.total();
-  ASSERT_TRUE(total);
-  EXPECT_TRUE(balances(*total));
+  expect_balance(leatd);
   const auto daemon = leatd.record(shm::RecordKind::daemon, 0);
   ASSERT_TRUE(daemon);
   std::printf("%d swaps in %.1f s: in time %.3f %% of %llu while swapping, %.3f %% of %llu beside\n", swaps,

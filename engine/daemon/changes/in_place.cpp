@@ -86,6 +86,21 @@ std::string names_of(const Config& config, const Residents& of, const std::vecto
 
 }  // namespace
 
+Status room_beside(const Config& running_config, const Deployment& running, const Config& config,
+                   const Deployment& wanted) {
+  const auto [at, waits] = new_workers(running_config, running, config, wanted);
+  const auto first = static_cast<std::size_t>(std::ranges::find(waits, true) - waits.begin());
+  if (first == waits.size()) return Done{};
+  const planner::Partition& partition = wanted.partitions[first].partition;
+  const auto mib = [](std::int64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20); };
+  return Error{config.file + ": partition '" + partition.name +
+               "' has memory_mib = " + std::to_string(partition.memory_bytes >> 20) +
+               ", and until the new plan is in force its models take " + mib(bytes_of(config, wanted.setups[first])) +
+               " beside " + mib(bytes_of(running_config, running.setups[at[first]])) +
+               " of those that serve; raise memory_mib, or " +
+               "write into the configuration what is to be served and restart leatd"};
+}
+
 Result<std::optional<InPlaceStep>> next_in_place(const Config& config, const Deployment& running,
                                                  const Deployment& wanted) {
   const Residents now = residents_of(config, running), then = residents_of(config, wanted);

@@ -21,6 +21,10 @@ struct InPlaceStep {
   std::vector<std::vector<std::string>> waves;  // still to come, this one's first
 };
 
+// Every new worker has room beside the old one of its partition. Error: the first that has not.
+Status room_beside(const Config& running_config, const Deployment& running, const Config& config,
+                   const Deployment& wanted);
+
 // None: there is room for all new workers beside the old ones, or nothing else is left to do than to go over to
 // `wanted`. Error: a module would be without a partition, or the plans have models in stages.
 Result<std::optional<InPlaceStep>> next_in_place(const Config& config, const Deployment& running,

@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kLookNs = 50'000'000;      // at a trial
 constexpr std::int64_t kEmptyNs = 3'000'000'000;  // beyond the objective: then what is left of it fails
 constexpr const char* kAsBefore = "; what was served is served as before";
-constexpr const char* kAsInSteps = "; what was out comes back as it was, what has changed stays";
+constexpr const char* kAsInSteps = "; what has changed stays";
 constexpr int kMaxBacks = 5;
 
 bool same_layout(const ResultLayout& a, const ResultLayout& b) {
@@ -167,7 +167,7 @@ bool LiveChange::worker_lost(std::uint32_t slot, const std::string& how, std::in
   NewWorker* const w = of_slot(slot);
   if (w == nullptr) return false;
   const std::string line =
-      "the new worker of partition '" + target_->deployment.partitions[w->partition].partition.name + "' was " + how;
+      "the new worker of partition '" + target_->deployment.partitions[w->partition].partition.name + "' " + how;
   if (w->served) {
     if (step_ == Step::on_trial) go_back(line);
     return false;
@@ -458,6 +458,12 @@ void LiveChange::finish() {
   retiring_.clear();
   if (follows) return follow();
   if (failed_ && something_is_out() && backs_ < kMaxBacks) return ++backs_, read_next(true);
+  if (failed_ && (steps_ > 0 || backs_ > 0)) {
+    const std::string out = what_is_out();
+    const std::string end = out.empty() ? "what was out is back" : out + " out; the next change brings that back";
+    log_info(text_of(request_) + ": " + end);
+    line_ += "; " + end;
+  }
   if (!failed_ && !dry_) log_info(text_of(request_) + ": done");
   if (!dry_) ++(failed_ ? given_up_ : done_);
   tell_progress();
@@ -474,6 +480,23 @@ void LiveChange::follow() {
 
 bool LiveChange::something_is_out() const {
   return first_ && back_in_place(env_.now.config, env_.now.deployment, *first_->deployment).has_value();
+}
+
+// Partitions that were to have a worker and have none: "'p0', 'p1' stay". Empty: there is none.
+std::string LiveChange::what_is_out() const {
+  if (!first_) return {};
+  const Deployment& was = *first_->deployment;
+  const auto& is = env_.now.deployment.partitions;
+  std::string names;
+  int count = 0;
+  for (std::size_t p = 0; p < was.partitions.size(); ++p) {
+    const std::string& name = was.partitions[p].partition.name;
+    if (was.setups[p].modules.empty() ||
+        std::ranges::find(is, name, [](const PartitionConfig& q) { return q.partition.name; }) != is.end())
+      continue;
+    names += (count++ == 0 ? "'" : ", '") + name + "'";
+  }
+  return count == 0 ? names : names + (count == 1 ? " stays" : " stay");
 }
 
 // For those who look at the counters.

@@ -8,7 +8,8 @@
 //   letting_go    plans without them; then their workers go, once these hold nothing, and those that were followed
 //
 // Where memory has no room for new workers beside the old, a change of plan is several such changes, one after the
-// other (in_place.h). Where one of them fails, what is out comes back as it was before, and what has changed stays.
+// other (in_place.h). Where one of them fails, what has changed stays, and what is out comes back as it was before, or
+// stays out until the next change where no worker starts there any more.
 //
 // Until the new plan takes over everything is as before, and so it stays where a step fails: in one line, which the log
 // and `leat status` have. Of every module there is a worker throughout.
@@ -107,6 +108,7 @@ class LiveChange {
   void read_next(bool back);
   void follow();
   [[nodiscard]] bool something_is_out() const;
+  [[nodiscard]] std::string what_is_out() const;
   void tell_progress();
   [[nodiscard]] std::size_t wave_shown() const;
   [[nodiscard]] NewWorker* of_slot(std::uint32_t slot) noexcept;

@@ -190,6 +190,9 @@ Result<Target> find_target(const Running& running, const Additions& additions, c
       return take_step(running, std::move(out), std::move(**step), running.deployment.setups);
     }
   }
+  if (request.kind != ChangeRequest::Kind::unload)
+    if (auto status = room_beside(running.config, running.deployment, out.config, out.deployment); !status)
+      return Error{status.error()};
   if (auto status = lay_beside(running, out); !status) return Error{status.error()};
   return out;
 }

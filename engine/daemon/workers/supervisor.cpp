@@ -14,15 +14,6 @@
 #include "tools/base/text/units.h"
 
 namespace leat::daemon {
-namespace {
-
-std::string how_it_ended(const subprocess::Ending& ending) {
-  const std::string text = ending.text();
-  return text.starts_with("was ") ? text.substr(4) : text;
-}
-
-}  // namespace
-
 Supervisor::Supervisor(EventLoop& loop, Listener& listener, std::uint64_t first_token, std::string binary,
                        std::uint32_t slots, std::vector<worker::Setup> setups,
                        std::span<const shm::FeaturePool> features, Patience patience)
@@ -354,7 +345,7 @@ void Supervisor::on_exit(std::uint32_t i, std::int64_t now) {
   const subprocess::Ending ending = w.process.wait(subprocess::Clock::now());
   const bool was_up = w.state == WorkerState::up;
   w.state = WorkerState::lost;
-  w.last_end = how_it_ended(ending);
+  w.last_end = ending.text();
   w.end_status = static_cast<std::uint32_t>(ending.code) + (ending.how == subprocess::Ending::How::exited ? 0 : 256);
   w.device = {};
   w.restart.ended(was_up ? std::optional(now - w.ready_ns) : std::nullopt);

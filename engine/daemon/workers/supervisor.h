@@ -156,7 +156,7 @@ class Supervisor {
     std::int64_t killed_ns = INT64_MAX;       // ends: when it is killed
     std::optional<std::uint32_t> asked = {};  // the module that it was asked to measure again
     std::int64_t ready_ns = 0;
-    std::string last_end = {};  // how its last process ended
+    std::string last_end = {};  // how its last process ended: "was killed by signal 9 (Killed)"
     std::optional<std::uint32_t> end_status = {};
     std::string why_down = {};  // why its last process was never ready; until one is
     worker::Sandbox sandbox = worker::Sandbox::off;
