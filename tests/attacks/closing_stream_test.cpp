@@ -52,7 +52,7 @@ TEST_P(ClosingStream, IsAnsweredAndLeavesNothing) {
 TEST_P(ClosingStream, AnswersEverySubmission) {
   RawClient client;
   Arena arena(GetParam(), [&](const std::string& socket, std::int64_t until) -> std::string {
-    if (!client.bell && !(client.connect(socket) && client.hello())) return "it is not let in";
+    if (!client.bell && !(client.connect(socket) && client.hello())) return "it is not let in: " + client.refusal;
     while (leat_now_ns() < until) {
       if (!client.open({LEAT_FORMAT_gray8, 64, 16, {}, 96, LEAT_SLOT_HOST}, "bulk")) return "a stream is refused";
       for (int i = 0; i < 90; ++i) (void)client.push(client.good());  // more than one turn looks at

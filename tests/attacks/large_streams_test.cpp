@@ -18,7 +18,7 @@ TEST_P(LargeStreams, HoldNobodyUp) {
       [&](const std::string& socket, std::int64_t until) -> std::string {
         do {
           RawClient large, small;
-          if (!large.connect(socket) || !large.hello()) return "it is not let in";
+          if (!large.connect(socket) || !large.hello()) return "it is not let in: " + large.refusal;
           shm::OpenStream m;
           shm::set_text(m.application, "bulk");
           m.pool = kLarge;

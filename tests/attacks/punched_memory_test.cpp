@@ -26,7 +26,7 @@ TEST_P(PunchedMemory, MakesNobodyWait) {
       GetParam(),
       [&](const std::string& socket, std::int64_t until) -> std::string {
         const std::uint64_t bytes = shm::pool_layout(kPunched).frames_bytes;
-        if (!client.bell && !(client.connect(socket) && client.hello())) return "it is not let in";
+        if (!client.bell && !(client.connect(socket) && client.hello())) return "it is not let in: " + client.refusal;
         if (!client.open_unmapped(kPunched, "bulk")) return "a large stream is refused: " + client.refusal;
         if (!punch(client.frames.get(), bytes)) return "nothing was punched before the memory was sealed";
         // Goes on punching while leatd seals it.

@@ -38,9 +38,12 @@ class Many(unittest.TestCase):
 
     def test_a_node_that_says_too_much_is_named(self) -> None:
         with Fleet(lying=2) as fleet:
-            figures = loaded(fleet.port, 1.1 * CAPACITY, 3).figures()
-            self.assertEqual((figures["answered"], figures["broken"]), (figures["sent"], 0), figures)
-            said = until(lambda: (l := fleet.ledger())["exact"] and l)
+            for _ in range(10):  # on a busy machine the load itself comes more slowly than it is meant to
+                figures = loaded(fleet.port, 1.1 * CAPACITY, 3).figures()
+                self.assertEqual((figures["answered"], figures["broken"]), (figures["sent"], 0), figures)
+                said = until(lambda: (l := fleet.ledger())["exact"] and l)
+                if said["balancer"]["suspects"]:
+                    break
             self.assertEqual([line.split()[0] for line in said["balancer"]["suspects"]], ["n2"], said)
 
 
