@@ -104,6 +104,7 @@ class Asked {
   Scenario s_;
   std::vector<ModuleId> recorded_;  // by module of the plans that are asked about; kNone: the record does not have it
   std::unordered_map<const core::Topology*, std::vector<RecordedTimes::StageKey>> keys_;  // by route; stage 0
+  std::vector<PartitionId> was_;       // by partition of those plans: in the record; kNone: it does not have it
   std::vector<std::uint32_t> totals_;  // by stream: index into out_.applications
   WhatIf out_;
 };
@@ -197,6 +198,7 @@ void Asked::partitions() {
   for (PartitionId p = 0; p < was.topology.partitions.size(); ++p) names.push_back(partition_name(was, p));
   for (PartitionId p = 0; p < s_.limits.partitions; ++p) {
     const PartitionId then = !q_.by_name ? p : place_of(partition_name(is, p), names);
+    was_.push_back(then < names.size() ? then : kNone);
     if (then >= names.size()) continue;
     bool up = true, first = true;
     for (const History::Change& c : h_.changes) {
@@ -220,7 +222,7 @@ TimeNs Asked::duration(const Execution& e) {
   key.stage = e.stage;
   key.went_on = e.went_on;
   key.goes_on = e.goes_on;
-  const auto drawn = times_.draw(key, e.plan->routes[e.route].stages[e.stage].latency, e.items,
+  const auto drawn = times_.draw(key, e.plan->routes[e.route].stages[e.stage].latency, e.items, was_[e.partition],
                                  e.at_ns - kBeforeNs + h_.begin_ns, mix(q_.seed ^ mix(e.serial)));
   ++out_.batches;
   out_.unseen += drawn.seen ? 0 : 1;

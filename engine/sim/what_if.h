@@ -1,7 +1,7 @@
 // What would have become of a record's frames under another policy, another plan or other partitions: the frames come
-// as they came, with all that was asked of them, partitions are lost and come back as they did, and how long a batch
-// takes is drawn from the record (recorded_times.h). Nothing is compared one by one: in overload two runs of one load
-// differ in many frames, and agree in their totals.
+// as they came, with all that was asked of them, partitions are lost and come back as they did, the host's stalls stay
+// where they were, and how long a batch takes is drawn from the record (recorded_times.h). Nothing is compared one by
+// one: in overload two runs of one load differ in many frames, and agree rather in their totals.
 //
 // Left aside: when coordinated streams and those that wait for grants would have been asked for their frames. They come
 // when they came.

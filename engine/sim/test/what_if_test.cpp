@@ -238,6 +238,64 @@ TEST(WhatIf, WhatHappenedHappensAgain) {
   expect_as_recorded(asked(history_of(tape), {.policy = policy("leat")}));
 }
 
+// Partitions that went on by themselves do so again, with as much of it.
+TEST(WhatIf, WhatWentOnByItselfDoesSoAgain) {
+  const core::Topology topology = all_on_all();
+  for (const double load : {0.5, 0.85, 1.0}) {
+    Scenario s = world(topology, load * capacity_rps(topology), 200, 40 * kSecond);
+    s.goes_on = true;
+    s.policy = policy("leat");
+    s.policy.goes_on_within_ns = 50 * kMs;
+    s.names.preset = "leat";
+    Tape tape;
+    s.record = &tape.ring;
+    (void)run(s);
+    const record::History history = history_of(tape);
+    const auto sequels = std::ranges::count_if(history.runs, &record::History::Run::went_on);
+    EXPECT_GT(sequels, 100);
+    const auto draws = asked(history, {.policy = s.policy});
+    std::printf("load %.2f, seed %llu: %.2f in the record with %td batches that were gone on with, %.2f drawn\n", load,
+                static_cast<unsigned long long>(kSeed), 100 * draws.front().was.in_time(), sequels,
+                100 * in_time(draws));
+    expect_as_recorded(draws);
+    // Each of them took what the record has for such a one, and not what it has for others.
+    EXPECT_LT(draws.front().unseen * 1000, draws.front().batches);
+  }
+}
+
+// A partition that its host kept waiting is slow while it was, for whatever runs there, and nowhere else.
+TEST(WhatIf, StallsStayWhereTheyWere) {
+  const core::Topology topology = all_on_all(2);
+  const auto module = [](core::ModuleId m, core::PartitionId p, TimeNs from, TimeNs to) {
+    return record::History::Run{
+        .sent_ns = from, .start_ns = from, .end_ns = to, .partition = p, .route = m, .module = m, .units = 1};
+  };
+  record::History h;
+  auto plan = std::make_shared<record::RecordedPlan>();
+  plan->topology = topology;
+  plan->names.modules = {"m0", "m1", "m2"};
+  h.plans = {{.at_ns = 0, .plan = plan}};
+  for (int i = 0; i < 100; ++i)
+    for (const core::PartitionId p : {0u, 1u}) {
+      const bool stalls = p == 1 && i == 50;
+      h.runs.push_back(module(0, p, i * 20 * kMs, i * 20 * kMs + (stalls ? 18 : 6) * kMs));
+    }
+  const RecordedTimes times(h);
+  const auto& table = topology.routes[0].stages[0].latency;
+  const auto ms = [&](core::PartitionId p, TimeNs at) {
+    double most = 0;
+    for (std::uint64_t draw = 0; draw < 200; ++draw)
+      most = std::max(most, static_cast<double>(times.draw({.module = "m0"}, table, 1, p, at, draw).ns) / 1e6);
+    return most;
+  };
+  EXPECT_NEAR(ms(0, 1000 * kMs), 6, 0.01);
+  EXPECT_NEAR(ms(1, 980 * kMs), 6, 0.01);
+  EXPECT_NEAR(ms(1, 1000 * kMs), 18, 0.01);           // as that one
+  EXPECT_NEAR(ms(1, 997 * kMs), 3 + 9, 0.01);         // half of it before, half at a third of the speed
+  EXPECT_NEAR(ms(1, 1012 * kMs), 6 + 4, 0.01);        // a third of it in what is left of the stall
+  EXPECT_NEAR(ms(core::kNone, 900 * kMs), 18, 0.01);  // a partition of which the record says nothing has its draws
+}
+
 // What the record has not seen is what the plan says of it, in the record's proportion.
 TEST(WhatIf, TimesOfOtherSizesAndClassesFollowThePlan) {
   const core::Topology topology = all_on_all();
@@ -248,19 +306,19 @@ TEST(WhatIf, TimesOfOtherSizesAndClassesFollowThePlan) {
   std::erase_if(history.runs, [](const auto& r) { return r.units > 2; });
   const RecordedTimes times(history);
   const auto& table = topology.routes[0].stages[0].latency;
-  const auto seen = times.draw({.module = "m0"}, table, 2, kSecond, 7);
+  const auto seen = times.draw({.module = "m0"}, table, 2, core::kNone, kSecond, 7);
   EXPECT_TRUE(seen.seen);
   EXPECT_NEAR(static_cast<double>(seen.ns), 8e6 + kOverheadNs, 2'000);
-  const auto larger = times.draw({.module = "m0"}, table, 8, kSecond, 7);
+  const auto larger = times.draw({.module = "m0"}, table, 8, core::kNone, kSecond, 7);
   EXPECT_FALSE(larger.seen);
   EXPECT_NEAR(static_cast<double>(larger.ns), 20e6 * (8e6 + kOverheadNs) / 8e6, 10'000);
-  const auto slower = times.draw({.module = "m0"}, core::test::affine(8 * kMs, 4 * kMs, 8), 2, kSecond, 7);
+  const auto slower = times.draw({.module = "m0"}, core::test::affine(8 * kMs, 4 * kMs, 8), 2, core::kNone, kSecond, 7);
   EXPECT_FALSE(slower.seen);
   EXPECT_NEAR(static_cast<double>(slower.ns), 16e6 * (8e6 + kOverheadNs) / 8e6, 10'000);
-  const auto cut = times.draw({.module = "m0", .stages = 2}, table, 2, kSecond, 7);
+  const auto cut = times.draw({.module = "m0", .stages = 2}, table, 2, core::kNone, kSecond, 7);
   EXPECT_FALSE(cut.seen);
   EXPECT_NEAR(static_cast<double>(cut.ns), 8e6 * (8e6 + kOverheadNs) / 8e6, 400'000);
-  EXPECT_EQ(times.draw({.module = "m9"}, table, 2, kSecond, 7).ns, 8 * kMs);
+  EXPECT_EQ(times.draw({.module = "m9"}, table, 2, core::kNone, kSecond, 7).ns, 8 * kMs);
 }
 
 }  // namespace
