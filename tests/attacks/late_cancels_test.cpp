@@ -11,7 +11,8 @@ LEAT_ATTACKS(LateCancels);
 TEST_P(LateCancels, DoNotHoldTheSchedulerThread) {
   RawClient client;
   Arena arena(GetParam(), [&](const std::string& socket, std::int64_t until) -> std::string {
-    if (!client.bell && !(client.connect(socket) && client.hello() && client.open())) return "it is not let in: " + client.refusal;
+    if (!client.bell && !(client.connect(socket) && client.hello() && client.open()))
+      return "it is not let in: " + client.refusal;
     shm::SubmissionDescriptor d;
     d.kind = shm::SubmissionKind::cancel;
     d.stream = static_cast<std::uint16_t>(client.stream);
