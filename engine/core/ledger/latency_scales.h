@@ -1,6 +1,7 @@
 // How long users' frames take beside what is planned for them: of each user and application a latency scale, which is
-// what its batches took of their planned times, smoothed. Applications are looked at apart, since what one's plan is
-// wrong about is no user's doing.
+// what its batches took of their planned times, smoothed over some sixteen requests: a host that does other things too
+// delays now one batch and now another by many times its time, and of a request of many short batches each tells
+// little. Applications are looked at apart, since what one's plan is wrong about is no user's doing.
 //
 // Who takes half as long again as planned, and as the cheapest of the application's other users does, is dear: his
 // requests run alone, so that they delay nobody's, and nothing is learned from them for others. While several users
