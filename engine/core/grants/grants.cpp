@@ -51,15 +51,11 @@ void Grants::close(StreamId stream) noexcept {
 void Grants::measure(const Model& model, const PayingBatches& paying, const Machine& machine) noexcept {
   for (ComponentId c = 0; c < model.components().size(); ++c) {
     const Component& component = model.components()[c];
-    std::uint32_t taken = 0, largest = 1;
-    for (const PartitionId p : component.partitions) {
-      if (!machine.partition(p).up) continue;
-      const std::uint32_t requests = requests_that_pay(paying, component, p);
-      taken += requests;
-      largest = std::max(largest, requests);
-    }
+    std::uint32_t taken = 0;
+    for (const PartitionId p : component.partitions)
+      if (machine.partition(p).up) taken += requests_that_pay(paying, component, p);
     lines_[c].taken = std::max(taken, 1u);
-    lines_[c].slots = lines_[c].taken + largest + 1;  // a batch that waits, and a picture that is being made
+    lines_[c].slots = 2 * lines_[c].taken + 1;  // as much that waits, and a picture that is being made
     look(lines_[c]);
   }
 }
@@ -81,8 +77,10 @@ void Grants::replaced(const Model& model, const PayingBatches& paying, const Mac
       ++(kept == kNotCounted ? line.foreign : line.flying[kept]);
     }
     seat.granted_now = false;
+    seat.expires_ns = kNever;
     if (seat.waits) set_open(s, true);
   }
+  next_expiry_ns_ = kNever;
 }
 
 // ---- requests ----
@@ -234,19 +232,18 @@ void Grants::grant(TimeNs now, StreamId stream, std::uint8_t level) noexcept {
 }
 
 void Grants::drop_grant(Seat& seat) noexcept {
+  const bool next = seat.expires_ns == next_expiry_ns_;
   seat.granted_now = false;
   seat.expires_ns = kNever;
   lines_[seat.line].held[seat.level] -= seat.weight;
+  if (!next) return;
+  next_expiry_ns_ = kNever;  // nobody is woken for a grant that was used
+  for (const Seat& other : seats_) next_expiry_ns_ = std::min(next_expiry_ns_, other.expires_ns);
 }
 
 void Grants::expire(TimeNs now) noexcept {
-  next_expiry_ns_ = kNever;
   for (Seat& seat : seats_) {
-    if (!seat.granted_now) continue;
-    if (seat.expires_ns > now) {
-      next_expiry_ns_ = std::min(next_expiry_ns_, seat.expires_ns);
-      continue;
-    }
+    if (seat.expires_ns > now) continue;
     drop_grant(seat);
     seat.expired = true;
     seat.lag_ns = std::min(2 * seat.lag_ns, kMaxLag);

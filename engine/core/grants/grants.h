@@ -5,9 +5,9 @@
 // request that comes would, by the pace at which requests are done, still wait when its stream's next picture takes its
 // place, or its deadline has come; and where one was given up so. Streams of a closed component take turns: of those
 // that have a picture, and no request that waits, whoever has the highest level and the picture that is worth most
-// (ledger/served_up_to.h) is granted one as soon as fewer requests are in hand than its partitions take, one batch more
-// and one more. So a stream is mostly asked when its picture has just come, and the picture is young when it runs. When
-// there is room and nobody has a picture, the component opens again.
+// (ledger/served_up_to.h) is granted one as soon as fewer requests are in hand than twice what its partitions take, and
+// one more: while each works on one batch, another waits for it. So a stream is mostly asked when its picture has just
+// come, and the picture is young when it runs. When there is room and nobody has a picture, the component opens again.
 //
 // In hand is what was granted and is not answered, and what was granted and has not come: that by the part of it that
 // can be expected soon, by how long the stream's pictures took to come before. So a client that is slow, or takes

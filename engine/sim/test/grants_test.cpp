@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <optional>
+#include <vector>
 
 #include "engine/core/policy/policy_settings.h"
 #include "engine/core/test/test_bench.h"
@@ -165,6 +168,42 @@ TEST(Grants, UsersHaveTheirShares) {
 }
 
 // Partitions go and come back, clients are slow, another plan takes over: the books hold, and everything is answered.
+// Every stream has a picture until it is asked for one.
+struct AlwaysOffers final : core::Offers {
+  [[nodiscard]] std::optional<TimeNs> picture_ns(core::StreamId stream) const noexcept override {
+    return used[stream] ? std::nullopt : std::optional<TimeNs>(1);
+  }
+  std::array<bool, 8> used{};
+};
+
+TEST(Grants, NobodyIsWokenForATurnThatWasUsed) {
+  core::Policy leat;
+  ASSERT_TRUE(core::preset("leat", leat));
+  core::test::Bench b(core::test::chain(1, 1, 1, 100 * kUs, 0, 100 * kMs), leat);
+  AlwaysOffers offers;
+  b.core.watch_offers(offers);
+  std::vector<core::StreamId> streams;
+  for (int i = 0; i < 6; ++i) streams.push_back(b.open({.depth = 4, .waits_for_grants = true}));
+  std::uint64_t token = 0;
+  for (int twice = 0; twice < 2; ++twice)
+    for (const core::StreamId s : streams) b.submit(s, ++token, 1, ++b.now);  // the first ones are replaced
+  ASSERT_FALSE(b.core.schedule(streams[0]).open) << "so they take turns";
+  std::vector<std::uint64_t> had(streams.size(), 0);
+  std::uint64_t turns = 0;
+  for (const TimeNs end = b.now + 3 * kMs; b.now < end; b.run_to(b.now + 50 * kUs)) {  // none expires meanwhile
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      if (b.core.schedule(streams[i]).granted == had[i]) continue;
+      had[i] = b.core.schedule(streams[i]).granted;
+      ++turns;
+      offers.used[streams[i]] = true;
+      b.submit(streams[i], ++token, 1, b.now);
+    }
+  }
+  ASSERT_GT(turns, 0U);
+  ASSERT_TRUE(b.core.idle());
+  EXPECT_EQ(b.core.next_timer(), core::kNever);
+}
+
 TEST(Grants, SurvivesFaults) {
   Play p(48, true);
   p.s.check_every = 1;
