@@ -162,7 +162,7 @@ void SchedulerLoop::give_up(std::uint32_t p) noexcept {
 std::uint32_t SchedulerLoop::look_for_hung(std::int64_t now) noexcept {
   std::uint32_t found = 0;
   next_look_ns_ = core::kNever;
-  for (std::uint32_t p = 0; p < partitions_.size(); ++p) {
+  for (std::uint32_t p = 0; p < used_partitions_; ++p) {
     if (partitions_[p].hangs_at_ns <= now) {
       give_up(p);
       ++found;

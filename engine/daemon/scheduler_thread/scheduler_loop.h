@@ -171,6 +171,10 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
   void unwatch_worker(std::uint32_t partition) noexcept;
   void drain_bell(std::uint64_t token) noexcept;
 
+  // Those that have had a worker: a turn looks at no others, which are many.
+  std::span<Partition> used_partitions() noexcept { return std::span(partitions_).first(used_partitions_); }
+  std::span<const Partition> used_partitions() const noexcept { return std::span(partitions_).first(used_partitions_); }
+
   // Each returns how much it did.
   std::uint32_t take_commands(std::int64_t now) noexcept;
   std::uint32_t take_reports(std::int64_t now) noexcept;

@@ -134,7 +134,7 @@ void SchedulerLoop::unwatch_bell(Client& client) noexcept {
 
 bool SchedulerLoop::anything() const noexcept {
   if (control_.has_commands()) return true;
-  for (const auto& p : partitions_)
+  for (const auto& p : used_partitions())
     if (p.port != nullptr && !p.broken && p.port->has_reports()) return true;
   for (const auto c : clients_.live)
     if (!clients_[c].leaving && !clients_[c].told && clients_[c].port->has_submissions()) return true;
@@ -146,7 +146,7 @@ void SchedulerLoop::park() noexcept {
   const auto announce = [&] {
     control_.announce_sleep();
     next_look_ns_ = core::kNever;  // a worker that ended its batches wakes nobody
-    for (auto& p : partitions_) {
+    for (auto& p : used_partitions()) {
       next_look_ns_ = std::min(next_look_ns_, p.hangs_at_ns);
       if (p.port != nullptr) p.port->announce_sleep();
     }
@@ -164,7 +164,7 @@ void SchedulerLoop::park() noexcept {
     for (int i = 0; i < count; ++i) drain_bell(events[static_cast<std::size_t>(i)].data.u64);
   }
   control_.announce_awake();
-  for (auto& p : partitions_)
+  for (auto& p : used_partitions())
     if (p.port != nullptr) p.port->announce_awake();
   for (const auto c : clients_.live) {
     if (!full) clients_[c].port->announce_awake();
