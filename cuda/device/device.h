@@ -43,11 +43,16 @@ class Device {
   void host_unregister(void* at) noexcept;
 
   void pictures(const leat_picture_target& target, std::span<const leat_picture_job> jobs);
+  void ready_pictures(std::span<const leat_picture_job> jobs);
+  void put_pictures(std::uint32_t set, const leat_picture_target& target, std::uint32_t first, std::uint32_t count);
   void copy(void* to, const void* from, std::uint64_t bytes);
   void fill(void* at, std::uint8_t byte, std::uint64_t bytes);
   void enqueue(void (*function)(void*), void* argument);
-  void enqueue_graph(std::uint32_t& graph, void (*function)(void*), void* argument);
-  void end_capture() noexcept;
+  void begin_capture();
+  std::uint32_t end_capture();
+  void drop_capture() noexcept;
+  void launch(std::uint32_t graph);
+  void release_graph(std::uint32_t graph) noexcept;
   void stamp(std::uint32_t which);
   void wait();
   void use_set(std::uint32_t set);
@@ -71,13 +76,12 @@ class Device {
   void retain();
   void choose(const char* uuid);
   leat_device_memory map(Handle handle, std::uint64_t bytes, bool imported);
-  GraphRun capture(void (*function)(void*), void* argument);
-  void release_graphs() noexcept;
   AllocationProperties properties(bool shared) const noexcept;
   void load_kernels();
   void measure_picture_source();
   void reserve_uploads(std::span<const leat_picture_job> jobs);
-  const std::uint8_t* readable(const leat_picture_job& job);  // the slot's first byte as the device reads it
+  std::uint32_t note_pictures(std::span<const leat_picture_job> jobs);  // the place of the first among the set's
+  const std::uint8_t* readable(const leat_picture_job& job);            // the slot's first byte as the device reads it
   const Registered* registered(const std::uint8_t* at, std::uint64_t bytes) const noexcept;
   [[nodiscard]] bool in_place(const Registered* slot) const noexcept {
     return slot != nullptr && slot->address != 0 && info_.picture_source == LEAT_PICTURE_IN_PLACE;
@@ -92,7 +96,7 @@ class Device {
   Stream stream_ = nullptr;
   Event event_ = nullptr;
   std::array<Event, 2> stamps_{};
-  std::vector<GraphRun> graphs_;  // [name - 1]
+  std::vector<GraphRun> graphs_;  // [name - 1]; null: released
   std::size_t granularity_ = 0;
   leat_device_info info_{};
   struct Mapped {

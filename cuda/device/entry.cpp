@@ -66,19 +66,32 @@ int pictures(leat_device* d, const leat_picture_target* target, const leat_pictu
              char* error, std::size_t room) {
   return guarded(error, room, [&] { d->device.pictures(*target, {jobs, count}); });
 }
+int ready_pictures(leat_device* d, const leat_picture_job* jobs, std::uint32_t count, char* error, std::size_t room) {
+  return guarded(error, room, [&] { d->device.ready_pictures({jobs, count}); });
+}
+int put_pictures(leat_device* d, std::uint32_t set, const leat_picture_target* target, std::uint32_t count, char* error,
+                 std::size_t room) {
+  return guarded(error, room, [&] { d->device.put_pictures(set, *target, 0, count); });
+}
 int copy(leat_device* d, void* to, const void* from, std::uint64_t bytes, char* error, std::size_t room) {
   return guarded(error, room, [&] { d->device.copy(to, from, bytes); });
 }
 int enqueue(leat_device* d, void (*function)(void*), void* argument, char* error, std::size_t room) {
   return guarded(error, room, [&] { d->device.enqueue(function, argument); });
 }
-int enqueue_graph(leat_device* d, std::uint32_t* graph, void (*function)(void*), void* argument, char* error,
-                  std::size_t room) {
-  return guarded(error, room, [&] { d->device.enqueue_graph(*graph, function, argument); });
+int begin_capture(leat_device* d, char* error, std::size_t room) {
+  return guarded(error, room, [&] { d->device.begin_capture(); });
 }
-int end_capture(leat_device* d, char* error, std::size_t room) {
-  return guarded(error, room, [&] { d->device.end_capture(); });
+int end_capture(leat_device* d, std::uint32_t* graph, char* error, std::size_t room) {
+  return guarded(error, room, [&] {
+    if (graph == nullptr) return d->device.drop_capture();
+    *graph = d->device.end_capture();
+  });
 }
+int launch(leat_device* d, std::uint32_t graph, char* error, std::size_t room) {
+  return guarded(error, room, [&] { d->device.launch(graph); });
+}
+void release_graph(leat_device* d, std::uint32_t graph) { d->device.release_graph(graph); }
 int stamp(leat_device* d, std::uint32_t which, char* error, std::size_t room) {
   return guarded(error, room, [&] { d->device.stamp(which); });
 }
@@ -119,10 +132,10 @@ int wait_for(leat_device* d, std::uint32_t set, char* error, std::size_t room) {
 extern "C" __attribute__((visibility("default"))) const leat_device_api* leat_device_entry(void) {
   using namespace leat::cuda;
   static constexpr leat_device_api kApi = {
-      LEAT_DEVICE_ABI, "cuda",        open,          close,         info,          allocate,
-      export_memory,   import_memory, release,       host_allocate, host_release,  host_register,
-      host_unregister, pictures,      copy,          enqueue,       enqueue_graph, end_capture,
-      stamp,           wait,          use_set,       mark,          wait_for,      elapsed,
-      usage,           decoder_open,  decoder_close, decode,        decoded};
+      LEAT_DEVICE_ABI, "cuda",       open,          close,        info,          allocate,        export_memory,
+      import_memory,   release,      host_allocate, host_release, host_register, host_unregister, pictures,
+      ready_pictures,  put_pictures, copy,          enqueue,      begin_capture, end_capture,     launch,
+      release_graph,   stamp,        wait,          use_set,      mark,          wait_for,        elapsed,
+      usage,           decoder_open, decoder_close, decode,       decoded};
   return &kApi;
 }

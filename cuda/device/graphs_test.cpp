@@ -20,20 +20,28 @@ TEST(Graph, IsCapturedOnceReplayedAndTimed) {
   EXPECT_EQ(
       in_own_process([](fake::Host& host, exec::Device& device) {
         const leat_device_api& api = *device.api();
-        int count = 0, other = 0;
+        int count = 0;
         const auto add = [](void* to) { ++*static_cast<int*>(to); };
         std::uint32_t graph = 0;
-        for (int i = 0; i < 3; ++i)
-          NEED(api.enqueue_graph(device.handle(), &graph, add, i == 0 ? &count : &other, nullptr, 0) == LEAT_DEVICE_OK);
-        NEED(device.wait() && graph == 1 && count == 3 && other == 0);
+        NEED(api.begin_capture(device.handle(), nullptr, 0) == LEAT_DEVICE_OK);
+        for (int i = 0; i < 2; ++i) NEED(api.enqueue(device.handle(), add, &count, nullptr, 0) == LEAT_DEVICE_OK);
+        NEED(api.end_capture(device.handle(), &graph, nullptr, 0) == LEAT_DEVICE_OK && graph == 1);
+        NEED(device.wait() && count == 0);
+        const std::uint64_t before_launch = host.state().launches;
+        for (int i = 0; i < 3; ++i) NEED(api.launch(device.handle(), graph, nullptr, 0) == LEAT_DEVICE_OK);
+        NEED(device.wait() && count == 6 && host.state().launches - before_launch == 3U);
         host.state().graph_launch_us = 3000;
-        const exec::TimedWay replay{
-            [&] { (void)api.enqueue_graph(device.handle(), &graph, nullptr, nullptr, nullptr, 0); }, nullptr};
+        const exec::TimedWay replay{[&] { (void)api.launch(device.handle(), graph, nullptr, 0); }, nullptr};
         const std::uint64_t slow = exec::time_on_device(api, device.handle(), {&replay, 1})[0];
         NEED(slow >= 3'000'000 && slow < 3'000'000'000);
-        std::uint32_t none = 7;
-        NEED(api.enqueue_graph(device.handle(), &none, add, &count, nullptr, 0) == LEAT_DEVICE_FAILED);
-        NEED(api.end_capture(device.handle(), nullptr, 0) == LEAT_DEVICE_OK);  // nothing is being captured
+        NEED(api.launch(device.handle(), 7, nullptr, 0) == LEAT_DEVICE_FAILED);
+        NEED(api.end_capture(device.handle(), nullptr, nullptr, 0) == LEAT_DEVICE_OK);  // nothing is being captured
+        NEED(api.end_capture(device.handle(), &graph, nullptr, 0) == LEAT_DEVICE_FAILED && graph == 1);
+        api.release_graph(device.handle(), graph);
+        NEED(api.launch(device.handle(), graph, nullptr, 0) == LEAT_DEVICE_FAILED);
+        std::uint32_t next = 0;
+        NEED(api.begin_capture(device.handle(), nullptr, 0) == LEAT_DEVICE_OK);
+        NEED(api.end_capture(device.handle(), &next, nullptr, 0) == LEAT_DEVICE_OK && next == graph);  // its place
         leat_device_usage usage{};
         NEED(api.usage(device.handle(), &usage, nullptr, 0) == LEAT_DEVICE_OK);
         const std::uint64_t before = usage.allocated_bytes;
@@ -92,6 +100,23 @@ TEST(GraphChoice, OfAStageWhoseRowsMoveFasterWithIsTaken) {
   EXPECT_EQ(in_own_process([](fake::Host& host, exec::Device& device) {
               host.state().launch_us = 20'000;
               return stages_choose(device, true);
+            }),
+            0);
+}
+
+// Rows are copied in and out beside the launch; pictures of the first stage and downloads of the last are in it.
+TEST(GraphChoice, OfAStageWhoseRowsMoveOneLaunchIsTaken) {
+  EXPECT_EQ(in_own_process([](fake::Host& host, exec::Device& device) {
+              host.state().put_us = 20'000;
+              TwoStages with(device), without(device, {{"graphs", "0"}});
+              NEED(with.module[1] && without.module[1]);
+              for (const std::uint32_t row : {0U, 5U, 12U, 3U})
+                for (const std::uint32_t batch : {1U, 4U})
+                  NEED(same(with.run(batch, static_cast<std::uint8_t>(3 + row), row),
+                            without.run(batch, static_cast<std::uint8_t>(3 + row), row)));
+              for (const auto& module : with.module)
+                for (const exec::GraphTiming& t : module->graphs().batches) NEED(t.whole());
+              return true;
             }),
             0);
 }

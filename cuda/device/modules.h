@@ -37,13 +37,14 @@ struct Batch {
 struct Classifier {
   using Extra = std::vector<std::pair<std::string, std::string>>;
   explicit Classifier(exec::Device& device, Extra extra = {}, const std::string& model = LEAT_MODELS "/classify.onnx",
-                      std::uint32_t batch_max = 4) {
+                      std::uint32_t batch_max = 4, std::uint32_t sets = 1) {
     exec::ModuleSpec spec;
     spec.name = "graphs/classify";
     spec.model_path = model;
     spec.preprocess = "stretch mean=0.5 std=0.5";
     spec.postprocess = "classes";
     spec.batch_max = batch_max;
+    spec.sets = sets;
     spec.device = &device;
     spec.extra = std::move(extra);
     auto opened = exec::Module::open(spec);

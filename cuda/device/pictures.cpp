@@ -71,27 +71,44 @@ void Device::reserve_uploads(std::span<const leat_picture_job> jobs) {
   uploads_ = allocate(needed, false);
 }
 
-void Device::pictures(const leat_picture_target& target, std::span<const leat_picture_job> jobs) {
-  if (jobs.empty()) return;
+std::uint32_t Device::note_pictures(std::span<const leat_picture_job> jobs) {
   if (jobs.size() > LEAT_DEVICE_MAX_JOBS - now().job_count)
     throw Failed(LEAT_DEVICE_FAILED, "more than 256 pictures between two waits; lower the batch");
   reserve_uploads(jobs);
-  leat_picture_job* const first = now().jobs + now().job_count;
+  const std::uint32_t first = now().job_count;
+  leat_picture_job* const table = now().jobs + first;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    first[i] = jobs[i];
+    table[i] = jobs[i];
     if (jobs[i].slot == nullptr) continue;  // decoded: it lies on the device
     const std::uint8_t* const slot = readable(jobs[i]);
-    for (auto& plane : first[i].planes)
+    for (auto& plane : table[i].planes)
       if (plane != nullptr) plane = slot + (plane - jobs[i].slot);
   }
-  auto* on_device = static_cast<leat_picture_job*>(device_jobs_.address) + now().job_count;
-  copy(on_device, first, jobs.size() * sizeof(leat_picture_job));
   now().job_count += static_cast<std::uint32_t>(jobs.size());
+  return first;
+}
+
+void Device::put_pictures(std::uint32_t set, const leat_picture_target& target, std::uint32_t first,
+                          std::uint32_t count) {
+  if (set >= sets_.size() || count > LEAT_DEVICE_MAX_JOBS - first)
+    throw Failed(LEAT_DEVICE_FAILED, "a device has two sets of 256 pictures");
+  auto* on_device = static_cast<leat_picture_job*>(device_jobs_.address) + first;
+  copy_pinned(on_device, sets_[set].jobs + first, count * sizeof(leat_picture_job));
   leat_picture_target by_value = target;
   void* arguments[] = {&on_device, &by_value};
   check("cuLaunchKernel",
-        cuda_->launch(picture_, (target.width + kBlockX - 1) / kBlockX, (target.height + kBlockY - 1) / kBlockY,
-                      static_cast<unsigned>(jobs.size()), kBlockX, kBlockY, 1, 0, stream_, arguments, nullptr));
+        cuda_->launch(picture_, (target.width + kBlockX - 1) / kBlockX, (target.height + kBlockY - 1) / kBlockY, count,
+                      kBlockX, kBlockY, 1, 0, stream_, arguments, nullptr));
+}
+
+void Device::pictures(const leat_picture_target& target, std::span<const leat_picture_job> jobs) {
+  if (jobs.empty()) return;
+  const std::uint32_t first = note_pictures(jobs);
+  put_pictures(set_, target, first, static_cast<std::uint32_t>(jobs.size()));
+}
+
+void Device::ready_pictures(std::span<const leat_picture_job> jobs) {
+  if (note_pictures(jobs) != 0) throw Failed(LEAT_DEVICE_FAILED, "the set has pictures already");
 }
 
 // One 1080p frame, the better of three runs of each way: the bus and the platform decide which.

@@ -132,7 +132,7 @@ Device::~Device() {
   release(device_jobs_);
   release(uploads_);
   if (module_ != nullptr) (void)cuda_->module_unload(module_);
-  release_graphs();
+  for (std::uint32_t graph = 1; graph <= graphs_.size(); ++graph) release_graph(graph);
   for (const Event stamp : stamps_) (void)cuda_->event_destroy(stamp);
   (void)cuda_->event_destroy(event_);
   (void)cuda_->stream_destroy(stream_);

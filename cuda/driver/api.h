@@ -62,6 +62,7 @@ enum : Status {
   kMpsClientTerminated = 810,
   kCaptureUnsupported = 900,
   kCaptureInvalidated = 901,
+  kCapturedEvent = 907,
   kUnknown = 999,
 };
 

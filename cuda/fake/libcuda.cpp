@@ -75,6 +75,7 @@ Status join(unsigned gpu) {
     if (room == nullptr) return cuda::kMpsMaxClientsReached;
     room->pid = ::getpid();
     room->epoch = epoch;
+    room->marks = 0;
     p.client = room;
     p.epoch = epoch;
     return cuda::kSuccess;
@@ -120,6 +121,18 @@ void spend(std::uint32_t us) {
 }
 
 fake::Stream* stream_of(cuda::Stream s) { return reinterpret_cast<fake::Stream*>(s); }
+
+// What is captured costs nothing until it is launched.
+template <class Work>
+void put(cuda::Stream s, std::uint32_t us, Work work) {
+  fake::Stream* const to = stream_of(s);
+  if (to->capturing()) return (void)to->push(std::move(work));
+  ++host().state().launches;
+  (void)to->push([us, work = std::move(work)] {
+    spend(us);
+    work();
+  });
+}
 
 }  // namespace
 }  // namespace leat::fake
@@ -275,13 +288,18 @@ LEAT_EXPORT Status cuEventRecord(leat::cuda::Event event, leat::cuda::Stream str
   LEAT_UNLESS_LOST();
   auto* const e = reinterpret_cast<leat::fake::Event*>(event);
   e->stream = stream_of(stream);
-  e->ticket = e->stream->push(
-      [at = e->at_ns] { *at = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); });
+  Client* const client = e->stream->capturing() ? nullptr : process().client;
+  if (client != nullptr) ++client->marks;
+  e->ticket = e->stream->push([at = e->at_ns, client] {
+    *at = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+    if (client != nullptr) --client->marks;
+  });
   return kSuccess;
 }
 LEAT_EXPORT Status cuEventSynchronize(leat::cuda::Event event) {
   LEAT_UNLESS_LOST();
   const auto* const e = reinterpret_cast<leat::fake::Event*>(event);
+  if (e->stream != nullptr && e->ticket == 0) return kCapturedEvent;
   if (waits_seen++ == wait_to_forget) return kSuccess;
   // As a driver does where nobody asked it to sleep.
   while (e->stream != nullptr && !e->blocking && !e->stream->done(e->ticket) && !lost()) {
@@ -297,11 +315,7 @@ LEAT_EXPORT Status cuEventElapsedTime(float* milliseconds, leat::cuda::Event fir
 }
 LEAT_EXPORT Status cuLaunchHostFunc(leat::cuda::Stream stream, void (*function)(void*), void* argument) {
   LEAT_UNLESS_LOST();
-  leat::fake::Stream* const to = stream_of(stream);
-  (void)to->push([=, us = to->capturing() ? 0 : host().state().launch_us.load()] {
-    spend(us);
-    function(argument);
-  });
+  put(stream, host().state().launch_us, [=] { function(argument); });
   return kSuccess;
 }
 
@@ -311,6 +325,10 @@ LEAT_EXPORT Status cuStreamBeginCapture_v2(leat::cuda::Stream stream, int) {
   LEAT_UNLESS_LOST();
   if (host().state().refuse_capture != 0) return kCaptureUnsupported;
   return stream_of(stream)->begin_capture() ? kSuccess : kCaptureUnsupported;
+}
+LEAT_EXPORT Status cuStreamIsCapturing(leat::cuda::Stream stream, int* status) {
+  *status = stream_of(stream)->capturing() ? 1 : 0;
+  return kSuccess;
 }
 LEAT_EXPORT Status cuStreamEndCapture(leat::cuda::Stream stream, leat::cuda::Graph* graph) {
   auto collected = std::make_unique<leat::fake::Graph>();
@@ -326,11 +344,10 @@ LEAT_EXPORT Status cuGraphInstantiateWithFlags(leat::cuda::GraphRun* run, leat::
 }
 LEAT_EXPORT Status cuGraphLaunch(leat::cuda::GraphRun run, leat::cuda::Stream stream) {
   LEAT_UNLESS_LOST();
-  (void)stream_of(stream)->push(
-      [work = reinterpret_cast<const leat::fake::Graph*>(run)->work, us = host().state().graph_launch_us.load()] {
-        spend(us);
-        for (const auto& piece : work) piece();
-      });
+  if (stream_of(stream)->capturing()) return kCaptureUnsupported;
+  put(stream, host().state().graph_launch_us, [work = reinterpret_cast<const leat::fake::Graph*>(run)->work] {
+    for (const auto& piece : work) piece();
+  });
   return kSuccess;
 }
 LEAT_EXPORT Status cuGraphExecDestroy(leat::cuda::GraphRun run) {
@@ -344,13 +361,13 @@ LEAT_EXPORT Status cuGraphDestroy(leat::cuda::Graph graph) {
 LEAT_EXPORT Status cuMemcpyAsync(Address to, Address from, std::size_t bytes, leat::cuda::Stream stream) {
   LEAT_UNLESS_LOST();
   if (is_pageable(from)) host().state().pageable_bytes += bytes;
-  (void)stream_of(stream)->push(
+  put(stream, host().state().put_us,
       [=] { std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes); });
   return kSuccess;
 }
 LEAT_EXPORT Status cuMemsetD8Async(Address at, unsigned char byte, std::size_t bytes, leat::cuda::Stream stream) {
   LEAT_UNLESS_LOST();
-  (void)stream_of(stream)->push([=] { std::memset(reinterpret_cast<void*>(at), byte, bytes); });
+  put(stream, host().state().put_us, [=] { std::memset(reinterpret_cast<void*>(at), byte, bytes); });
   return kSuccess;
 }
 
@@ -377,6 +394,6 @@ LEAT_EXPORT Status cuLaunchKernel(Function function, unsigned grid_x, unsigned g
   const auto target = *static_cast<leat_picture_target*>(arguments[1]);
   if (grid_x * block_x < target.width || grid_y * block_y < target.height || block_x * block_y > 1024)
     return kInvalidValue;
-  (void)stream_of(stream)->push([=] { run_pictures(jobs, target, grid_z); });
+  put(stream, host().state().put_us, [=] { run_pictures(jobs, target, grid_z); });
   return kSuccess;
 }

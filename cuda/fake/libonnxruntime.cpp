@@ -1,8 +1,9 @@
 // A libonnxruntime.so.1 with a CUDA provider that is not there, before the real library (LEAT_REAL_ONNXRUNTIME), which
 // computes on the host when the stand-in driver's stream comes to it. What is the provider's own behaviour is played:
-// its options, plans that are remembered for the last shape alone, graphs, an arena that grows by what is asked for,
-// host memory that runs pin and who gives it back, and where nodes go: Shape and what hangs on it to the host, as ONNX
-// Runtime does on purpose, and Size and NonZero, with copies. What it cannot show: any kernel, any plan, any speed.
+// its options, plans that are remembered for the last shape alone, graphs, runs that somebody else captures, an arena
+// that grows by what is asked for, host memory that runs pin and who gives it back, and where nodes go: Shape and what
+// hangs on it to the host, as ONNX Runtime does on purpose, and Size and NonZero, with copies. What it cannot show: any
+// kernel, any plan, any speed.
 #include <dlfcn.h>
 #include <onnxruntime_c_api.h>
 
@@ -51,8 +52,29 @@ struct Pinned {
   }
 };
 
+struct Work {
+  OrtSession* session;
+  std::vector<const char*> input_names, output_names;
+  std::vector<const OrtValue*> inputs;
+  std::vector<OrtValue*> outputs;
+  OrtValue** made = nullptr;  // where outputs go that the runtime makes
+  std::uint32_t us = 0;
+  std::mutex mutex;
+  std::condition_variable ended;
+  bool done = false, waited_for = false, captured = false;
+  OrtStatus* status = nullptr;
+  std::vector<OrtValue*> own;  // over the captured addresses
+  Work() = default;
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+  ~Work() {
+    for (OrtValue* const value : own) real->ReleaseValue(value);
+  }
+};
+
 struct Opened {
   Options options;
+  std::vector<std::unique_ptr<Work>> captured;  // by somebody else, whose graphs run them
   std::int64_t planned_for = 0;
   std::vector<std::uint32_t> arena;    // rows of its regions
   std::map<int, std::int64_t> graphs;  // id: batch
@@ -135,19 +157,6 @@ void spend(std::uint32_t us) {
   if (us != 0) std::this_thread::sleep_for(std::chrono::microseconds(us));
 }
 
-struct Work {
-  OrtSession* session;
-  std::vector<const char*> input_names, output_names;
-  std::vector<const OrtValue*> inputs;
-  std::vector<OrtValue*> outputs;
-  OrtValue** made = nullptr;  // where outputs go that the runtime makes
-  std::uint32_t us = 0;
-  std::mutex mutex;
-  std::condition_variable ended;
-  bool done = false, waited_for = false;
-  OrtStatus* status = nullptr;
-};
-
 void run_on_stream(void* argument) {
   auto* const w = static_cast<Work*>(argument);
   spend(w->us);
@@ -163,7 +172,7 @@ void run_on_stream(void* argument) {
     std::fprintf(stderr, "a run on the stand-in's stream failed: %s\n", real->GetErrorMessage(status));
     std::abort();
   }
-  delete w;
+  if (!w->captured) delete w;
 }
 
 int put_on(void* stream, void (*function)(void*), void* argument) {
@@ -217,6 +226,36 @@ void ORT_API_CALL release_session(OrtSession* session) noexcept {
   real->ReleaseSession(session);
 }
 
+// What a capture keeps of a value is its address.
+OrtValue* over_the_same(const OrtValue* value) {
+  OrtTensorTypeAndShapeInfo* info = nullptr;
+  OrtMemoryInfo* memory = nullptr;
+  ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+  std::size_t rank = 0, count = 0;
+  std::int64_t dims[8] = {};
+  void* data = nullptr;
+  OrtValue* out = nullptr;
+  constexpr std::size_t kLargestElement = 8;
+  const bool good =
+      real->GetTensorTypeAndShape(value, &info) == nullptr && real->GetTensorElementType(info, &type) == nullptr &&
+      real->GetDimensionsCount(info, &rank) == nullptr && rank <= 8 &&
+      real->GetDimensions(info, dims, rank) == nullptr && real->GetTensorShapeElementCount(info, &count) == nullptr &&
+      real->GetTensorMutableData(const_cast<OrtValue*>(value), &data) == nullptr &&
+      real->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &memory) == nullptr &&
+      real->CreateTensorWithDataAsOrtValue(memory, data, count * kLargestElement, dims, rank, type, &out) == nullptr;
+  if (!good) std::abort();
+  real->ReleaseMemoryInfo(memory);
+  real->ReleaseTensorTypeAndShapeInfo(info);
+  return out;
+}
+
+bool is_captured(void* stream) {
+  static const auto kIsCapturing =
+      reinterpret_cast<int (*)(void*, int*)>(::dlsym(::dlopen("libcuda.so.1", RTLD_NOW), "cuStreamIsCapturing"));
+  int status = 0;
+  return kIsCapturing(stream, &status) == 0 && status != 0;
+}
+
 std::int64_t batch_of(const OrtValue* value) {
   OrtTensorTypeAndShapeInfo* info = nullptr;
   std::size_t rank = 0;
@@ -257,6 +296,16 @@ OrtStatus* account(OrtSession* session, const std::map<std::string, std::string>
   const std::string id = word("gpu_graph_id");
   const int graph = id.empty() ? -1 : std::atoi(id.c_str());
   const bool captures = s.options.provider["enable_cuda_graph"] == "1" && graph >= 0;
+  if (is_captured(s.options.stream)) {  // memory cannot be taken, nor a plan looked for, nor anything waited for
+    const auto holds = [batch](std::uint32_t rows) { return rows >= static_cast<std::uint32_t>(batch); };
+    const bool ready = s.planned_for == batch && std::any_of(s.arena.begin(), s.arena.end(), holds);
+    if (captures || *waits || !ready || state.refuses_captures != 0)
+      return refuse("CUDA failure 900: operation not permitted when stream is capturing ; expr=cudaMalloc(&p, size)");
+    w.captured = true;
+    w.us = state.captured_us;
+    ++state.captures;
+    return nullptr;
+  }
   if (captures && s.graphs.contains(graph)) {
     if (s.graphs[graph] != batch) return refuse("a graph was replayed with another shape than its own");
     ++state.replays;
@@ -299,6 +348,14 @@ OrtStatus* ORT_API_CALL run(OrtSession* session, const OrtRunOptions* options, c
   bool waits = false;
   if (OrtStatus* refused = account(session, words, batch_of(inputs[0]), *w, &stream, &waits); refused != nullptr)
     return refused;
+  if (w->captured) {
+    for (const OrtValue*& in : w->inputs) in = w->own.emplace_back(over_the_same(in));
+    for (OrtValue*& out : w->outputs) out = w->own.emplace_back(over_the_same(out));
+    if (put_on(stream, run_on_stream, w.get()) != 0) return refuse("the stream takes no work");
+    const std::lock_guard lock(mutex);
+    sessions[session].captured.push_back(std::move(w));
+    return nullptr;
+  }
   if (std::find(w->outputs.begin(), w->outputs.end(), nullptr) != w->outputs.end()) w->made = outputs;
   w->waited_for = waits || w->made != nullptr;
   const bool waited_for = w->waited_for;

@@ -15,9 +15,11 @@ struct ProviderState {
   std::atomic<std::uint32_t> cold_runs;          // so many take ten times as long: the clocks are low
   std::atomic<std::uint32_t> replays_wait;       // a replay returns when it has run
   std::atomic<std::uint32_t> refuses_graphs;     // captures fail
+  std::atomic<std::uint32_t> captured_us;        // of a run that somebody else has captured, at each launch
+  std::atomic<std::uint32_t> refuses_captures;   // of somebody else's: the run fails in the midst of it
   // What it has seen.
-  std::atomic<std::uint32_t> plans, runs, replays;
-  std::atomic<std::uint64_t> sizes;       // bit b: a plain run of a batch of b
+  std::atomic<std::uint32_t> plans, runs, replays, captures;  // captures: somebody else's, of a run
+  std::atomic<std::uint64_t> sizes;                           // bit b: a plain run of a batch of b
   std::atomic<std::uint32_t> arena_rows;  // what an arena that grows by what is asked for has taken, in rows
   std::atomic<std::uint32_t> tf32;        // of the last session: use_tf32
   std::atomic<std::uint32_t> open_sessions, most_sessions;

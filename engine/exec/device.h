@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define LEAT_DEVICE_ABI 4u
+#define LEAT_DEVICE_ABI 5u
 #define LEAT_DEVICE_MAX_JOBS 256u /* pictures of a set between two waits */
 #define LEAT_DEVICE_SETS 2u       /* batches on the stream at once */
 
@@ -128,14 +128,22 @@ typedef struct leat_device_api {
   /* ---- on the stream ---- */
   int (*pictures)(leat_device* device, const leat_picture_target* target, const leat_picture_job* jobs, uint32_t count,
                   char* error, size_t error_bytes); /* all in one launch; unregistered slots are uploaded */
+  /* The same in two halves, of which the second can be captured: what has to be uploaded is, and the jobs are the first
+   * of the set in force, which has no others; then the first `count` of a set become pictures, as often as is asked. */
+  int (*ready_pictures)(leat_device* device, const leat_picture_job* jobs, uint32_t count, char* error,
+                        size_t error_bytes);
+  int (*put_pictures)(leat_device* device, uint32_t set, const leat_picture_target* target, uint32_t count, char* error,
+                      size_t error_bytes);
   int (*copy)(leat_device* device, void* to, const void* from, uint64_t bytes, char* error, size_t error_bytes);
   int (*enqueue)(leat_device* device, void (*function)(void*), void* argument, char* error, size_t error_bytes);
-  /* enqueue() as a graph: where *graph is 0 it is captured and named there; replayed by each call, whatever function
-   * and argument are then. The device keeps it to its end. LEAT_DEVICE_FAILED: it cannot be captured. */
-  int (*enqueue_graph)(leat_device* device, uint32_t* graph, void (*function)(void*), void* argument, char* error,
-                       size_t error_bytes);
-  /* Drops what a library has left half captured on the stream. */
-  int (*end_capture)(leat_device* device, char* error, size_t error_bytes);
+  /* What is put on the stream between the two is noted and not done; launch() puts all of it there at once, over the
+   * same addresses. graph receives its name, 1 and more; NULL: drops what was noted, as that of a library which failed
+   * half-way, if anything was. Nothing may be waited for in between. LEAT_DEVICE_FAILED: it cannot be captured, and the
+   * stream is as it was. */
+  int (*begin_capture)(leat_device* device, char* error, size_t error_bytes);
+  int (*end_capture)(leat_device* device, uint32_t* graph, char* error, size_t error_bytes);
+  int (*launch)(leat_device* device, uint32_t graph, char* error, size_t error_bytes);
+  void (*release_graph)(leat_device* device, uint32_t graph); /* it is not on the stream; close() does so with all */
   /* Notes the device's time, as the first (0) or the second (1) of a pair. */
   int (*stamp)(leat_device* device, uint32_t which, char* error, size_t error_bytes);
   /* Returns when the stream is empty. The thread sleeps meanwhile. */

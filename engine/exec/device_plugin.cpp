@@ -98,6 +98,13 @@ bool Device::pictures(const leat_picture_target& target, std::span<const leat_pi
   return good(
       api_->pictures(device_, &target, jobs.data(), static_cast<std::uint32_t>(jobs.size()), error_, sizeof error_));
 }
+bool Device::ready_pictures(std::span<const leat_picture_job> jobs) noexcept {
+  return good(
+      api_->ready_pictures(device_, jobs.data(), static_cast<std::uint32_t>(jobs.size()), error_, sizeof error_));
+}
+bool Device::put_pictures(std::uint32_t set, const leat_picture_target& target, std::uint32_t count) noexcept {
+  return good(api_->put_pictures(device_, set, &target, count, error_, sizeof error_));
+}
 bool Device::copy(void* to, const void* from, std::uint64_t bytes) noexcept {
   return good(api_->copy(device_, to, from, bytes, error_, sizeof error_));
 }

@@ -100,6 +100,8 @@ class Device {
 
   // On the stream; false: error() says why.
   bool pictures(const leat_picture_target& target, std::span<const leat_picture_job> jobs) noexcept;
+  bool ready_pictures(std::span<const leat_picture_job> jobs) noexcept;
+  bool put_pictures(std::uint32_t set, const leat_picture_target& target, std::uint32_t count) noexcept;
   bool copy(void* to, const void* from, std::uint64_t bytes) noexcept;
   bool wait() noexcept;
   // Batches that overlap (device.h). What wait_for() returns is for note(), on the device's own thread.

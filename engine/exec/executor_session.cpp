@@ -82,6 +82,17 @@ int ExecutorSession::run(std::span<const leat_tensor> inputs, std::span<leat_ten
                         output_count_, error.data(), error.size());
 }
 
+int ExecutorSession::run(std::span<const leat_tensor> inputs, std::span<leat_tensor> outputs, std::uint32_t rows,
+                         Around& around, std::span<char> error) noexcept {
+  if (executor_ == onnx_executor()) return onnx_run(session_.get(), rows, inputs, outputs, around, error);
+  const bool before = around.before(around.set());
+  if (before) {
+    if (const int code = run(inputs, outputs, rows, error); code != 0) return code;
+    if (around.behind(around.set())) return 0;
+  }
+  return executor_error(error.data(), error.size(), around.error());
+}
+
 bool ExecutorSession::finish(std::span<char> error) noexcept {
   return executor_->finish == nullptr || executor_->finish(session_.get(), error.data(), error.size()) == 0;
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "engine/exec/module.h"
+#include "engine/exec/onnx/around.h"
 #include "engine/exec/onnx/model_inputs.h"
 #include "leat/executor.h"
 #include "leat/result.hpp"
@@ -31,8 +32,11 @@ class ExecutorSession {
   [[nodiscard]] bool may_run_beside() const noexcept;
   [[nodiscard]] GraphReport graphs() const;
 
-  // What the executor's run() returns: 0, LEAT_RUN_TOO_LARGE or another.
+  // What the executor's run() returns: 0, LEAT_RUN_TOO_LARGE or another. around: on a device, what it puts before and
+  // behind it.
   int run(std::span<const leat_tensor> inputs, std::span<leat_tensor> outputs, std::uint32_t rows,
+          std::span<char> error) noexcept;
+  int run(std::span<const leat_tensor> inputs, std::span<leat_tensor> outputs, std::uint32_t rows, Around& around,
           std::span<char> error) noexcept;
   // The next run lets go of the memory that earlier ones took and no run holds.
   void give_back() noexcept;

@@ -96,10 +96,10 @@ bool ExecutorModule::put_on_device(BatchRoom& room) noexcept {
   const std::span<leat_tensor> outputs(room.run_outputs.data(), session_.outputs().size());
   const bool bounced = !spec_.last_stage && spec_.host_features_out;
   if (!spec_.last_stage && !bounced) outputs[0].data = room.features_out;
-  bool good = device_->launch();
+  bool good = device_->ready(room.rows, room.set);
   room.ran = good;
-  if (good && session_.run(room.run_inputs, outputs, room.rows, room.error) != 0) return false;
-  if (good && spec_.last_stage) good = device_->download(outputs, room.rows, room.set);
+  if (good && session_.run(room.run_inputs, outputs, room.rows, *device_, room.error) != 0) return false;
+  if (good) device_->downloaded(outputs);
   if (good && bounced)
     good = device_->copy(room.features_out, outputs[0].data, room.rows * row_bytes(session_.outputs()[0]));
   if (!good) room.set_error(device_->error());
@@ -182,7 +182,7 @@ void ExecutorModule::begin(std::uint32_t set, HostStream& stream, std::span<cons
     return;
   }
   room.ran = false;
-  room.put = device_->use_set(set) && put_on_device(room);
+  room.put = put_on_device(room);
   // Also behind what failed half-way: the rest is over then.
   if (device_->mark(set)) {
     room.ticket = stream.give(wait_on_stream, &room);

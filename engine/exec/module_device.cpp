@@ -24,8 +24,8 @@ Status ModuleDevice::open_pictures(leat_tensor& in, const std::string& model, le
   return Done{};
 }
 
-Status ModuleDevice::open_outputs(std::span<leat_tensor> outputs, std::uint32_t sets) {
-  pinned_.resize(sets);
+Status ModuleDevice::open_outputs(std::span<leat_tensor> outputs) {
+  pinned_.resize(sets_);
   for (leat_tensor& t : outputs) {
     auto there = device_.allocate(t.bytes);
     if (!there.ok()) return Error{there.error()};
@@ -54,16 +54,26 @@ void ModuleDevice::add(const leat_picture_job& job, void* out) noexcept {
   job_list_[jobs_++].out = out;
 }
 
-bool ModuleDevice::download(std::span<leat_tensor> outputs, std::uint32_t rows, std::uint32_t set) noexcept {
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    leat_tensor& t = outputs[i];
-    const std::uint64_t bytes = row_bytes_[i] * rows;
-    std::byte* const here = pinned_[set][i].data();
-    if (!device_.copy(here, t.data, bytes)) return false;
-    t.data = here;
-    t.memory = LEAT_MEMORY_HOST;
-  }
+bool ModuleDevice::ready(std::uint32_t rows, std::uint32_t set) noexcept {
+  rows_ = rows, set_ = set;
+  return device_.use_set(set) && (jobs_ == 0 || device_.ready_pictures({job_list_.data(), jobs_}));
+}
+
+bool ModuleDevice::before(std::uint32_t set) noexcept {
+  return jobs_ == 0 || device_.put_pictures(set, target_, jobs_);
+}
+
+bool ModuleDevice::behind(std::uint32_t set) noexcept {
+  for (std::size_t i = 0; i < row_bytes_.size(); ++i)
+    if (!device_.copy(pinned_[set][i].data(), outputs_[i].data(), row_bytes_[i] * rows_)) return false;
   return true;
+}
+
+void ModuleDevice::downloaded(std::span<leat_tensor> outputs) const noexcept {
+  for (std::size_t i = 0; i < row_bytes_.size(); ++i) {
+    outputs[i].data = pinned_[set_][i].data();
+    outputs[i].memory = LEAT_MEMORY_HOST;
+  }
 }
 
 }  // namespace leat::exec

@@ -140,7 +140,7 @@ Status ExecutorModule::open_output() {
             "postprocess: places in a crop made by quad or align= are not taken back to the frame; cut out the "
             "upright box instead"};
   }
-  if (device_ != nullptr) return device_->open_outputs(session_.outputs(), sets());
+  if (device_ != nullptr) return device_->open_outputs(session_.outputs());
   one_item_a_run_ = one_item_a_run_ || postprocessor_.tensors() != nullptr;
   for (std::uint32_t i = 0; i < session_.inputs().size() && !takes_frames_; ++i)
     one_item_a_run_ = one_item_a_run_ || (i == 0 && (session_.inputs()[i].flags & LEAT_TENSOR_UNBATCHED) != 0);
@@ -179,9 +179,9 @@ Status ExecutorModule::open() {
   if (const std::string_view wrong = what_is_wrong_with(spec_); !wrong.empty()) return Error{std::string(wrong)};
   if (auto status = ask_model(); !status) return status;
   if (auto status = session_.open(spec_); !status) return status;
-  if (session_.on_device()) device_ = std::make_unique<ModuleDevice>(spec_.device);
-  for (std::uint32_t set = 0; set < (session_.may_run_beside() ? spec_.sets : 1); ++set)
-    rooms_.push_back(std::make_unique<BatchRoom>(this, set));
+  const std::uint32_t sets = session_.may_run_beside() ? spec_.sets : 1;
+  if (session_.on_device()) device_ = std::make_unique<ModuleDevice>(spec_.device, sets);
+  for (std::uint32_t set = 0; set < sets; ++set) rooms_.push_back(std::make_unique<BatchRoom>(this, set));
   for (const auto step :
        {&ExecutorModule::open_input, &ExecutorModule::learn_open_sizes, &ExecutorModule::open_output}) {
     if (const auto status = (this->*step)(); !status) return status;

@@ -7,7 +7,9 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <set>
 #include <sstream>
@@ -384,8 +386,39 @@ TEST(ClientKilled, WhileItsFramesArePinnedIsForgottenByEveryWorker) {
 
 // ---- all of it at random ----
 
+// Two batches of a share are on its stream.
+bool two_are_in_hand() {
+  return std::ranges::any_of(gpus().state().gpus[0].clients,
+                             [](const fake::Client& c) { return c.pid != 0 && c.marks >= 2; });
+}
+
+// A fault of the group, at once or as soon as two batches are in hand; frames must be sent meanwhile.
+class GroupFaults {
+ public:
+  explicit GroupFaults(bool waits)
+      : thread_([this, waits] {
+          while (waits && !given_up_ && !two_are_in_hand()) std::this_thread::yield();
+          two_ = two_are_in_hand();
+          gpus().fault_group(0);
+        }) {}
+  ~GroupFaults() {
+    given_up_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  // Once it has come, whether it found two.
+  [[nodiscard]] bool found_two() {
+    given_up_ = true;
+    thread_.join();
+    return two_;
+  }
+
+ private:
+  std::atomic<bool> given_up_{false}, two_{false};
+  std::thread thread_;
+};
+
 // Three kills of a random worker, then a fault: LEAT_GPU_ROUNDS rounds of that; 100 of them are 300 kills and 100
-// faults.
+// faults. Every other fault waits until two batches are in hand; of the rest it is counted how often they were.
 TEST(LedgerBalanced, ThroughRandomKillsAndFaultsOfTheWholeGroup) {
   (void)gpus();
   const char* const asked = std::getenv("LEAT_GPU_ROUNDS");
@@ -394,15 +427,15 @@ TEST(LedgerBalanced, ThroughRandomKillsAndFaultsOfTheWholeGroup) {
   std::mt19937 random(seed != nullptr ? static_cast<unsigned>(std::atoi(seed)) : 7U);
   Leatd leatd(three_shares());
   Camera camera(leatd, "faults");
-  int kills = 0, faults = 0;
+  int kills = 0, faults = 0, two_in_hand = 0, two_by_chance = 0;
   for (int i = 0; i < 4 * rounds; ++i) {
     SCOPED_TRACE("event " + std::to_string(i));
     ASSERT_NO_FATAL_FAILURE(camera.pump(random() % 6));
     const auto before = leatd.workers();
     std::vector<bool> hit(before.size(), i % 4 == 3);
+    std::optional<GroupFaults> fault;
     if (i % 4 == 3) {
-      gpus().fault_group(0);
-      ++faults;
+      fault.emplace(faults++ % 2 == 0);
     } else {
       const std::size_t w = random() % before.size();
       hit[w] = true;
@@ -414,11 +447,15 @@ TEST(LedgerBalanced, ThroughRandomKillsAndFaultsOfTheWholeGroup) {
         },
         60s))
         << leatd.log();
+    if (fault && fault->found_two()) ++(faults % 2 == 1 ? two_in_hand : two_by_chance);
   }
+  EXPECT_EQ(two_in_hand, (faults + 1) / 2);
   ASSERT_NO_FATAL_FAILURE(serves_and_ends(leatd, camera));
-  std::printf("%d kills, %d faults, %llu frames sent, %llu answered, %llu completed\n", kills, faults,
-              static_cast<unsigned long long>(camera.sent), static_cast<unsigned long long>(camera.answered),
-              static_cast<unsigned long long>(camera.completed));
+  std::printf(
+      "%d kills, %d faults (%d with two batches in hand, %d more by chance), %llu frames sent, %llu answered, %llu "
+      "completed\n",
+      kills, faults, two_in_hand, two_by_chance, static_cast<unsigned long long>(camera.sent),
+      static_cast<unsigned long long>(camera.answered), static_cast<unsigned long long>(camera.completed));
 }
 
 }  // namespace

@@ -15,9 +15,12 @@ std::vector<std::uint64_t> time_on_device(const leat_device_api& api, leat_devic
   };
   std::vector<std::vector<std::uint64_t>> times(ways.size());
   for (const TimedWay& way : ways) way.run();  // stamps take their turn on the stream, so it is not in the first's time
-  for (std::size_t turn = 0; turn < kRuns; ++turn) {
-    std::uint64_t fastest = UINT64_MAX, slowest = 0;
+  std::vector<bool> runs(ways.size(), true);
+  const auto decided = [&] { return ways.size() > 1 && std::count(runs.begin(), runs.end(), true) == 1; };
+  for (std::size_t turn = 0; turn < kRuns && !decided(); ++turn) {
+    std::uint64_t fastest = UINT64_MAX;
     for (std::size_t w = 0; w < ways.size(); ++w) {
+      if (!runs[w]) continue;
       if (ways[w].before) ways[w].before();
       need(api.stamp(device, 0, error, sizeof error));
       ways[w].run();
@@ -27,9 +30,8 @@ std::vector<std::uint64_t> time_on_device(const leat_device_api& api, leat_devic
       need(api.elapsed(device, &ns, error, sizeof error));
       times[w].push_back(std::max<std::uint64_t>(1, ns));
       fastest = std::min(fastest, times[w].back());
-      slowest = std::max(slowest, times[w].back());
     }
-    if (turn != 0 && slowest / kClear > fastest) break;
+    for (std::size_t w = 0; turn != 0 && w < ways.size(); ++w) runs[w] = runs[w] && times[w].back() / kClear <= fastest;
   }
   std::vector<std::uint64_t> out;
   for (auto& of : times) {

@@ -349,15 +349,15 @@ void open_first_session(const leat_session_options& o, void* stream, Session& s)
   } catch (const Refused&) {
     throw;
   } catch (const std::runtime_error& e) {
-    s.graphs = false;
+    s.graphs = s.at_once = false;
     s.report.why_not = e.what();
     return open_runtime_session(o, stream, false, s);
   }
-  s.without_graphs = [&s, again = leat_session_options(o), stream, path = std::string(o.model_path),
-                      extra = std::string(o.extra)]() mutable {
+  s.open_again = [&s, again = leat_session_options(o), stream, path = std::string(o.model_path),
+                  extra = std::string(o.extra)](bool graphs) mutable {
     again.model_path = path.c_str();
     again.extra = extra.c_str();
-    open_runtime_session(again, stream, false, s);
+    open_runtime_session(again, stream, graphs, s);
   };
 }
 
@@ -396,11 +396,13 @@ void open_session(const leat_session_options& o, Session& s) {
       s.settling_run_options.reset(device_run_options(api(), true, kNoGraph));
     }
     const std::string graphs = extra_value(o.extra, "graphs");
-    if (!graphs.empty() && graphs != "0" && graphs != "1")
-      throw std::runtime_error("graphs=" + graphs + " is not known; write 0, or 1: where they are measured faster");
+    if (!graphs.empty() && graphs != "0" && graphs != "1" && graphs != "model")
+      throw std::runtime_error("graphs=" + graphs +
+                               " is not known; write 0, model: the runtime's own alone, or 1: what is measured faster");
     s.moves_in = extra_value(o.extra, "moving_inputs") == "1",
     s.moves_out = extra_value(o.extra, "moving_outputs") == "1";
     s.graphs = graphs != "0" && (s.moves_in || s.moves_out || extra_value(o.extra, "fixed_buffers") == "1");
+    s.at_once = s.graphs && graphs != "model" && !tensorrt;
     if (s.graphs && tensorrt) {
       s.graphs = false;
       s.report.why_not = "TensorRT computes (provider = tensorrt)";

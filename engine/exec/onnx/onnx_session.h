@@ -6,6 +6,7 @@
 #include <onnxruntime_c_api.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/exec/device_plugin.h"
@@ -75,8 +77,9 @@ struct Session;
 struct Binding {
   Session* session = nullptr;
   std::uint32_t batch = 0;
-  enum class Way : std::uint8_t { untried, plain, graph } way = Way::untried;
-  std::uint32_t stand_in_graph = 0;
+  enum class Way : std::uint8_t { untried, plain, graph, whole } way = Way::untried;
+  std::uint32_t stand_in_graph = 0;                     // on a stand-in's stream: what the runtime's graph would be
+  std::array<std::uint32_t, LEAT_DEVICE_SETS> whole{};  // the device's graph of a batch of each set; 0: none
   Owned<OrtRunOptions> graph_run;
   void* data[2 * kMaxTensors] = {};
   std::vector<Owned<OrtValue>> values;  // inputs, then outputs
@@ -97,9 +100,21 @@ struct Session {
   void let_go() noexcept {
     const bool puts_last = session && device != nullptr;
     if (puts_last) (void)device_api->wait(device, nullptr, 0);
+    for (auto* const all : {&bindings, &graph_bindings})
+      for (Binding& b : *all) release_graphs(b);
     session.reset();
     if (puts_last) (void)device_api->wait(device, nullptr, 0);
     pinned.reset();
+  }
+  // Nothing of them is on the stream. They hold addresses of the runtime's memory.
+  void release_whole(Binding& b) const noexcept {
+    for (std::uint32_t& graph : b.whole)
+      if (const std::uint32_t name = std::exchange(graph, 0); name != 0) device_api->release_graph(device, name);
+  }
+  void release_graphs(Binding& b) const noexcept {
+    release_whole(b);
+    if (const std::uint32_t name = std::exchange(b.stand_in_graph, 0); name != 0)
+      device_api->release_graph(device, name);
   }
 
   std::unique_ptr<Placements> placements;  // of a provider's session, which logs to it
@@ -124,13 +139,14 @@ struct Session {
   Owned<OrtRunOptions> run_options, settling_run_options;
   std::uint32_t unsettled_runs = 0;          // since the provider last gave back what its runs had pinned
   bool graphs = false;                       // a batch that has not run yet is tried as a graph
+  bool at_once = false;                      // and, with what is around its run, as one launch
   bool moves_in = false, moves_out = false;  // a run's buffers are others than the one's before
   std::vector<DeviceRow> still;              // [input, then output] that moves: buffers that a graph is captured over
   std::vector<Binding> graph_bindings;       // [batch - 1] over those
   std::vector<Binding> still_bindings;       // [batch - 1] over those, for runs without a graph
   GraphReport report;
-  std::function<void()> without_graphs;  // opens the session anew
-  DeferredRuns deferred;                 // on a stand-in's stream
+  std::function<void(bool graphs)> open_again;  // the session anew
+  DeferredRuns deferred;                        // on a stand-in's stream
 };
 
 OrtValue* value_over(const Session& s, const Port& port, const std::int64_t* shape, std::uint32_t rank, void* data,

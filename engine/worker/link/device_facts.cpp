@@ -10,9 +10,11 @@ Json as_json(const DeviceFacts& facts) {
   Json modules = Json::array();
   for (const DeviceFacts::Module& m : facts.modules) {
     Json batches = Json::array();
-    for (const exec::GraphTiming& t : m.graphs.batches) batches.push_back({t.batch, t.plain_ns, t.graph_ns});
+    for (const exec::GraphTiming& t : m.graphs.batches)
+      batches.push_back({t.batch, t.plain_ns, t.graph_ns, t.whole_ns});
     modules.push_back({{"batches", batches},
                        {"why_not", m.graphs.why_not},
+                       {"why_apart", m.graphs.why_apart},
                        {"bytes", m.bytes},
                        {"provider_bytes", m.provider_bytes}});
   }
@@ -39,9 +41,10 @@ DeviceFacts device_facts_from(const Json& j) {
   for (const Json& m : j.at("modules")) {
     DeviceFacts::Module& module = out.modules.emplace_back();
     for (const Json& t : m.at("batches"))
-      module.graphs.batches.push_back(
-          {t.at(0).get<std::uint32_t>(), t.at(1).get<std::uint64_t>(), t.at(2).get<std::uint64_t>()});
+      module.graphs.batches.push_back({t.at(0).get<std::uint32_t>(), t.at(1).get<std::uint64_t>(),
+                                       t.at(2).get<std::uint64_t>(), t.at(3).get<std::uint64_t>()});
     m.at("why_not").get_to(module.graphs.why_not);
+    m.at("why_apart").get_to(module.graphs.why_apart);
     m.at("bytes").get_to(module.bytes);
     m.at("provider_bytes").get_to(module.provider_bytes);
   }

@@ -386,7 +386,8 @@ Result<Ready> decode_ready(const std::vector<std::byte>& packet) {
     }
     r.device = device_facts_from(j.at("device"));
     r.device.name = one_line(std::move(r.device.name));
-    for (DeviceFacts::Module& m : r.device.modules) m.graphs.why_not = one_line(std::move(m.graphs.why_not));
+    for (DeviceFacts::Module& m : r.device.modules)
+      for (std::string* const why : {&m.graphs.why_not, &m.graphs.why_apart}) *why = one_line(std::move(*why));
     if (!can_be(r)) return Error{"its worker reports modules that cannot be; look at the executors it loads"};
     return r;
   });
