@@ -1,7 +1,7 @@
 // A batch as one launch: pictures, model and downloads captured by us around a run of ONNX Runtime, over a stand-in of
-// its CUDA provider on the stand-in driver, which counts what is put on a stream. It cannot show that the provider's own
-// runs can be captured so; the stand-in refuses what is known to spoil a capture: memory taken, a plan looked for, a
-// wait.
+// its CUDA provider on the stand-in driver, which counts what is put on a stream. It cannot show that the provider's
+// own runs can be captured so; the stand-in refuses what is known to spoil a capture: memory taken, a plan looked for,
+// a wait.
 #include <sys/mman.h>
 
 #include <cstring>
@@ -37,8 +37,8 @@ class Slot {
  public:
   static constexpr std::size_t kBytes = 3 * 4096;  // 64 x 64 pixels of 3 bytes
   Slot(exec::Device& device, unsigned seed) : device_(device) {
-    at_ = static_cast<std::uint8_t*>(
-        ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    at_ =
+        static_cast<std::uint8_t*>(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     std::minstd_rand random(seed);
     for (std::size_t i = 0; i < kBytes; ++i) at_[i] = static_cast<std::uint8_t>(random() >> 8);
     if (!device.register_host(at_, kBytes, true).ok()) std::abort();

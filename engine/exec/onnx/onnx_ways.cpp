@@ -231,8 +231,7 @@ void choose_way(Session& s, Binding& b, std::uint32_t rows, const Given& given, 
                        other != 0 ? std::function<void()>([&] { put_plain(s, other, given); }) : nullptr};
   const TimedWay graph{[&] { put_batch_by_graph(s, b, rows, given, around); }, nullptr};
   GraphTiming timing{.batch = rows};
-  const bool at_once =
-      s.at_once && around != nullptr && try_capture_whole(s, b, *around, around->set());
+  const bool at_once = s.at_once && around != nullptr && try_capture_whole(s, b, *around, around->set());
   try {
     const bool moves = !s.graph_bindings.empty();
     const std::ptrdiff_t at = moves ? &b - s.graph_bindings.data() : &b - s.bindings.data();
