@@ -167,7 +167,6 @@ TEST(Grants, UsersHaveTheirShares) {
   EXPECT_GE(first(with) * 100, std::min<std::uint64_t>(first(without), 16 * kLength / kPeriod) * 95);
 }
 
-// Partitions go and come back, clients are slow, another plan takes over: the books hold, and everything is answered.
 // Every stream has a picture until it is asked for one.
 struct AlwaysOffers final : core::Offers {
   [[nodiscard]] std::optional<TimeNs> picture_ns(core::StreamId stream) const noexcept override {
@@ -204,6 +203,7 @@ TEST(Grants, NobodyIsWokenForATurnThatWasUsed) {
   EXPECT_EQ(b.core.next_timer(), core::kNever);
 }
 
+// Partitions go and come back, clients are slow, another plan takes over: the books hold, and everything is answered.
 TEST(Grants, SurvivesFaults) {
   Play p(48, true);
   p.s.check_every = 1;
