@@ -242,7 +242,8 @@ TEST_F(Faults, OfDescriptorsLeaveEverythingAsItWas) {
     };
     EXPECT_TRUE(eventually(over, 60000ms)) << room << leatd.log();
     ASSERT_EQ(prlimit(leatd.pid(), RLIMIT_NOFILE, &before, nullptr), 0);
-    const Json done = change(leatd);
+    Json done;
+    EXPECT_TRUE(eventually([&] { return (done = change(leatd)).at("over").get<bool>(); }, 60000ms)) << leatd.log();
     ASSERT_EQ(done.at("number").get<int>(), number + 1) << leatd.log();
     std::printf("%d more: %s\n", room, line(done).c_str());
     if (state(done) == "done") break;  // from here on there are enough
