@@ -201,8 +201,7 @@ TEST_P(PassedDescriptorsOfAStranger, HoldUpNobody) {
         return verdict(GetParam(), doors.sent());
       },
       "", "", "allow_uids = [" + std::to_string(getuid()) + "]\n", GetParam());
-  arena.fight();
-  EXPECT_GT(arena.refusals(shm::Refusal::not_allowed), 0U);
+  arena.fight([](const Arena& a) { return a.refusals(shm::Refusal::not_allowed) > 0; });
 }
 
 }  // namespace

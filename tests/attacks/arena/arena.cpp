@@ -40,6 +40,7 @@ constexpr std::int64_t kMs = 1'000'000;
 constexpr std::int64_t kPhaseNs = 200 * kMs;
 constexpr std::int64_t kPeriodNs = 2 * kMs;  // of the honest client's frames
 constexpr std::int64_t kBeforeTheEndNs = 100 * kMs, kEndNs = 2'000 * kMs;
+constexpr std::int64_t kPatienceNs = 60'000 * kMs;  // for an attack to get to what it is for
 constexpr std::int64_t kAskNs = 20 * kMs;  // between two looks at the status
 constexpr std::int64_t kPieceNs = 50'000;  // of the control's arithmetic, about; four times that between two pieces
 constexpr std::int64_t kLongNs = kMs;      // of CPU time: a long turn, a long piece
@@ -438,7 +439,24 @@ Arena::Figures Arena::measure(Honest& honest, Watcher& watcher, const Control& c
   return f;
 }
 
-void Arena::fight() {
+// What leatd counted so far.
+void Arena::look() {
+  daemon_ = leatd_->record(RecordKind::daemon, 0);
+  user_.reset();
+  for (std::uint32_t i = 0; i < shm::kMaxRecords[static_cast<std::size_t>(RecordKind::user)] && !user_; ++i)
+    if (user_ = leatd_->record(RecordKind::user, i);
+        user_ && user_->value(shm::UserCounter::uid) != std::uint64_t{assailant_uid()})
+      user_.reset();
+  for (std::size_t i = 0; i < causes_.size(); ++i)
+    causes_[i] = !daemon_ || daemon_->causes[i] == shm::kUnknown ? 0 : daemon_->causes[i];
+  late_cancels_ = 0;
+  for (std::uint32_t i = 0; i < kClients; ++i)
+    if (const auto client = leatd_->record(RecordKind::client, i);
+        client && client->label == "attacker" && client->value(shm::ClientCounter::uid) == assailant_uid())
+      late_cancels_ += client->value(shm::ClientCounter::late_cancels).value_or(0);
+}
+
+void Arena::fight(const Purpose& reached) {
   ASSERT_TRUE(leatd_->alive()) << leatd_->log();
   const auto workers = leatd_->workers();
   const Footprint before = footprint(leatd_->pid());
@@ -452,6 +470,12 @@ void Arena::fight() {
     Figures f = measure(honest, watcher, control, assailant, std::getenv("LEAT_ATTACK_BURN") != nullptr);
     for (int attempt = 1; attempt < kAttempts && !f.good(); ++attempt)
       f.keep_best_of(measure(honest, watcher, control, assailant, true));
+    const std::int64_t until = leat_now_ns() + kPatienceNs;
+    for (look(); reached && !reached(*this); look()) {
+      ASSERT_LT(leat_now_ns(), until) << "the attack did not get to what it is for";
+      assailant.round({.until_ns = leat_now_ns() + phase_ns()});
+      EXPECT_STREQ(assailant.word().text.data(), "") << "the attack did not go as it should";
+    }
     if (!kSanitized) {
       EXPECT_LE(f.excess_ms(), 0) << "the honest client's 99th percentile is " << f.beside_ms << " ms, " << f.alone_ms
                                   << " ms alone and " << f.burning_ms << " ms beside as much plain work";
@@ -470,17 +494,7 @@ void Arena::fight() {
   ASSERT_TRUE(leatd_->alive()) << leatd_->log();
   EXPECT_EQ(leatd_->workers(), workers) << "a worker died";
   expect_nothing_left(before);
-  daemon_ = leatd_->record(RecordKind::daemon, 0);
-  for (std::uint32_t i = 0; i < shm::kMaxRecords[static_cast<std::size_t>(RecordKind::user)] && !user_; ++i)
-    if (user_ = leatd_->record(RecordKind::user, i);
-        user_ && user_->value(shm::UserCounter::uid) != std::uint64_t{assailant_uid()})
-      user_.reset();
-  for (std::size_t i = 0; i < causes_.size(); ++i)
-    causes_[i] = daemon_->causes[i] == shm::kUnknown ? 0 : daemon_->causes[i];
-  for (std::uint32_t i = 0; i < kClients; ++i)
-    if (const auto client = leatd_->record(RecordKind::client, i);
-        client && client->label == "attacker" && client->value(shm::ClientCounter::uid) == assailant_uid())
-      late_cancels_ += client->value(shm::ClientCounter::late_cancels).value_or(0);
+  look();
   const auto total = leatd_->total();
   EXPECT_TRUE(balances(*total));
   EXPECT_EQ(value(*total, shm::StreamCounter::in_flight), 0U);

@@ -13,6 +13,7 @@
 //     pauses of the whole virtual machine, count as CPU time of the thread they hit; so a thread beside does short
 //     pieces of plain arithmetic and is measured alike, and what hits those is no fault of the scheduler thread;
 //   * when the assailant is gone, so are its descriptors, memory, sessions and streams;
+//   * where an attack has a purpose that leatd's counters show, it got there;
 //   * leatd ends when told, while the attack goes on anew, within two seconds and with nothing in flight.
 // Times are of one moment on a machine that others use too: a percentile is the median of several rounds', and each
 // figure is measured again, up to six times, until it is good. What the attack itself does to the others shows each
@@ -75,10 +76,13 @@ class Arena {
   Arena(Setting setting, Attack attack, const std::string& limits = {}, const std::string& more = {},
         const std::string& daemon = {}, Kernel kernel = Kernel::running);
   ~Arena();
-  void fight();
+  // `reached`: whether the attack got to what it is for; asked between rounds. Until then it goes on, for a minute at
+  // most: how far a round gets is the processors' affair.
+  using Purpose = std::function<bool(const Arena&)>;
+  void fight(const Purpose& reached = nullptr);
 
   Leatd& leatd() { return *leatd_; }
-  // Connections ended, by cause, over the whole fight; and counters of the daemon.
+  // Connections ended, by cause, over the whole fight; and counters of the daemon. All as of the last look.
   std::uint64_t violations(shm::Violation cause) const { return causes_.at(static_cast<std::size_t>(cause)); }
   std::uint64_t counted(shm::DaemonCounter counter) const;
   std::uint64_t late_cancels() const { return late_cancels_; }  // of the assailant's clients that were there last
@@ -105,6 +109,7 @@ class Arena {
     void keep_best_of(const Figures& other);  // of each figure for itself
   };
   Figures measure(Honest& honest, Watcher& watcher, const Control& control, Assailant& assailant, bool burn);
+  void look();
   void expect_nothing_left(const Footprint& before);
   void expect_the_end();
 
