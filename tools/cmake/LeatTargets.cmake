@@ -139,7 +139,8 @@ set(leat_timed RESOURCE_LOCK clock PROCESSORS 2 COST 1000)
 # leat_test(NAME SOURCES... LIBS... [TIMEOUT s] [LABELS ...] [ARGS ...] [SUITES ...] [TIMED] [TWICE]): a GoogleTest program,
 # run whole by ctest; SUITES: each of these by itself, as NAME.SUITE. TIMED: see leat_timed. LABELS asan, tsan: it is built
 # and run under that sanitizer; only such tests exist in a sanitizer build. What is labelled asan runs only there where
-# LEAT_TWICE is off, unless it says TWICE: it does more, or something else, without a sanitizer.
+# LEAT_TWICE is off, unless it says TWICE: it does more, or something else, without a sanitizer. The label `processes` is set
+# on those that start a leatd or are TIMED (tools/setup.d/second_look).
 function(leat_test name)
   cmake_parse_arguments(A "TIMED;TWICE" "TIMEOUT" "SOURCES;LIBS;LABELS;ARGS;SUITES" ${ARGN})
   if(NOT BUILD_TESTING OR (LEAT_SANITIZE AND NOT leat_sanitizer IN_LIST A_LABELS))
@@ -154,6 +155,9 @@ function(leat_test name)
   leat_precompiled(${name} leat_test_main)
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 120)
+  endif()
+  if(A_TIMED OR "leat_test_daemon" IN_LIST A_LIBS OR "leat_attacks" IN_LIST A_LIBS)
+    list(APPEND A_LABELS processes)
   endif()
   set(command ${name} ${A_ARGS})
   set(suffix)
