@@ -24,8 +24,9 @@ constexpr std::chrono::milliseconds kNeededLimit{60'000};  // where there is no 
 Result<Deployment> ask_planner(const Config& config, std::span<const std::uint32_t> cores, Deployment deployment) {
   log_info("plan = \"auto\": asking leat-plan");
   const bool needed = !check_memory(config, deployment);
-  const auto plan = auto_plan(config, deployment, planner::solver_path(), needed ? kNeededLimit : kSolverLimit);
-  auto planned = plan.ok() ? deploy(config, cores, &*plan) : Result<Deployment>(Error{plan.error()});
+  const auto plan = auto_plan(config, deployment, planner::solver_path(), needed ? kNeededLimit : kSolverLimit,
+                              needed ? PlanNeed::condition : PlanNeed::gain);
+  auto planned = plan.ok() ? deploy(config, cores, &plan->file) : Result<Deployment>(Error{plan.error()});
   if (!planned.ok() && needed)
     return Error{config.file +
                  ": plan = \"auto\": memory does not hold all models on every partition, and there is no " +
@@ -34,6 +35,7 @@ Result<Deployment> ask_planner(const Config& config, std::span<const std::uint32
     log_warning("plan = \"auto\": no plan, every partition runs every module: " + planned.error());
     return deployment;
   }
+  if (!plan->carried.empty()) log_warning("plan = \"auto\": " + plan->carried);
   log_info("plan = \"auto\": " + std::to_string(planned->plan.routes.size()) + " routes by leat-plan");
   return std::move(*planned);
 }

@@ -25,7 +25,7 @@ void judge(const subprocess::Run& child, std::chrono::milliseconds limit, Solver
     run.end = SolverRun::End::done;
   } else if (child.ending.code == 1) {
     run.end = SolverRun::End::infeasible;
-    run.message = subprocess::last_line(child.output);
+    run.message = child.output.substr(0, child.output.find('\n'));  // what is not met; behind it stands what would be
   } else {
     run.end = SolverRun::End::refused;
     run.message = line.empty() ? "the solver " + child.ending.text() : line;

@@ -20,7 +20,7 @@ struct SolverRun {
   };
   End end = End::not_started;
   std::string output;   // standard output, at most 64 MiB
-  std::string message;  // one line: what happened; empty when done
+  std::string message;  // one line: what happened, of `infeasible` the first of `output`; empty when done
 };
 
 // command[0] is looked up in PATH. The child gets its own process group, killed whole at the limit and at the end;

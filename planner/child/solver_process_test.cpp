@@ -53,7 +53,7 @@ TEST(SolverProcess, GlpksOwnAbortIsCaughtToo) {
 #endif
 
 TEST(SolverProcess, InfeasibleAndRefusedAreToldApart) {
-  SolverRun run = shell("echo 'infeasible: SLO 5 ms'; exit 1");
+  SolverRun run = shell("echo 'infeasible: SLO 5 ms'; echo '  a/m: 3 requests/s'; exit 1");
   EXPECT_EQ(run.end, End::infeasible);
   EXPECT_EQ(run.message, "infeasible: SLO 5 ms");
   run = shell("echo 'leat-plan: x.toml:3: wrong' >&2; exit 2");

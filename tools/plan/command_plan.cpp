@@ -32,7 +32,7 @@ constexpr cli::Command kCommand = {
         "An SLO or a rate that cannot be met is a result, not a failure: the nearest feasible one is printed, and the "
         "exit status is 1.",
     .options = kPlanOptions,
-    .exit_status = "0: a plan; 1: no plan meets an SLO or carries the rates; 2: bad input"};
+    .exit_status = "0: a plan; 1: no plan meets an SLO or, without --nearest, carries the rates; 2: bad input"};
 
 Goal goal_of(const std::string& word) {
   return word == "partitions" ? Goal::partitions
@@ -113,7 +113,7 @@ void print(const MilpAnswer& milp, double search_bound) {
   }
 }
 
-void print(const PlanRequest& request, const PlanOutcome& o, const Trial& trial) {
+void print(const PlanRequest& request, const PlanOutcome& o, const Trial& trial, bool nearest) {
   for (const Shortfall& s : o.slos) {
     std::printf(
         "infeasible: application '%s': SLO %.2f ms; the fastest routes need %.2f ms with the margin of %.0f %%: %.2f "
@@ -133,9 +133,9 @@ void print(const PlanRequest& request, const PlanOutcome& o, const Trial& trial)
   }
   if (o.carried > 0 && o.carried < 1 - 1e-9) {
     std::printf(
-        "infeasible: the host carries %.1f %% of the stated rates (at most %.1f %%); nearest feasible: all rates times "
-        "%.4f; binding: %s\n",
-        o.carried * 100, c.upper_bound * 100, o.carried, c.binding.c_str());
+        "%sthe host carries %.1f %% of the stated rates (at most %.1f %%); nearest feasible: all rates times %.4f; "
+        "binding: %s\n",
+        nearest ? "" : "infeasible: ", o.carried * 100, c.upper_bound * 100, o.carried, c.binding.c_str());
   }
   if (o.shared) {
     std::printf("modules share the partitions in time: %.6g, waits included", c.objective);
@@ -207,9 +207,10 @@ int run(const cli::Arguments& args) {
     if (args.flag("explain")) explain(request, *outcome);
   }
   const cli::JsonOutput json(args);
-  if (!json.alone() && args.text("output") != "-") print(request, *outcome, trial);
+  const bool nearest = args.flag("nearest");
+  if (!json.alone() && args.text("output") != "-") print(request, *outcome, trial, nearest);
   if (const int failed = json.write(to_json(*outcome, trial).dump(1)); failed != 0) return failed;
-  if (!outcome->feasible) return kInfeasible;
+  if (!outcome->feasible && !(nearest && outcome->solution.feasible)) return kInfeasible;
   if (args.given("output")) {
     if (const Status s = write_plan(args.text("output"), outcome->file); !s) return cli::fail("leat-plan", s.error());
   }

@@ -59,6 +59,7 @@ inline constexpr cli::Option kPlanOptions[] = {
      .help =
          "not from nothing: the sets of models that this plan's partitions hold, changed only where each model that "
          "has to be loaded gains 3 % of what is carried; it is not tried in the simulator"},
+    {.name = "nearest", .help = "where the host does not carry the stated rates, plan for as much of them as it does"},
     cli::integer_option(
         "try", "8000", 0, 1e7,
         "with leat's rules and throughput: requests of each simulation in which a plan is tried before it is "

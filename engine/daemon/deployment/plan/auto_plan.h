@@ -3,10 +3,12 @@
 // that partitions shared in time and running without a plan are among what leat-plan tries in the simulator.
 //
 // What the child is given is in planner_files.h. Where memory does not hold all models on every partition, there is no
-// doing without. Blocks the caller for the limit at most. Any thread.
+// doing without: then stated rates that the host does not carry are planned for as far as it does, and what is too much
+// is dropped as ever. Blocks the caller for the limit at most. Any thread.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 
 #include "engine/daemon/deployment/deployment.h"
@@ -17,9 +19,16 @@ namespace leat::daemon {
 
 inline constexpr std::chrono::milliseconds kSolverLimit{10'000};
 
+enum class PlanNeed : std::uint8_t { gain, condition };
+
+struct AutoPlan {
+  planner::PlanFile file;
+  std::string carried;  // one line where it is for less than the stated rates
+};
+
 // `deployment` as deploy() makes it without a plan; `solver` is leat-plan (planner::solver_path()). Error: one line,
 // why there is no plan: a module nobody has measured, an SLO that cannot be met, a child that hung or died.
-Result<planner::PlanFile> auto_plan(const Config& config, const Deployment& deployment, const std::string& solver,
-                                    std::chrono::milliseconds limit = kSolverLimit);
+Result<AutoPlan> auto_plan(const Config& config, const Deployment& deployment, const std::string& solver,
+                           std::chrono::milliseconds limit = kSolverLimit, PlanNeed need = PlanNeed::gain);
 
 }  // namespace leat::daemon

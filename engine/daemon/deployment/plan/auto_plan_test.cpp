@@ -73,8 +73,8 @@ class AutoPlan : public testing::Test {
 TEST_F(AutoPlan, IsDeployed) {
   const auto plan = auto_plan(config_, deployment_, LEAT_PLAN_BINARY, milliseconds(60'000));
   ASSERT_TRUE(plan.ok()) << plan.error();
-  EXPECT_GT(plan->plan.certificate.objective, 0);
-  const auto d = deploy(config_, cores_, &*plan);
+  EXPECT_GT(plan->file.plan.certificate.objective, 0);
+  const auto d = deploy(config_, cores_, &plan->file);
   ASSERT_TRUE(d.ok()) << d.error();
   EXPECT_TRUE(d->planned);
   EXPECT_EQ(core::Topology::from(d->plan, d->applications).problem(), "");
@@ -114,8 +114,8 @@ slo_ms = 100
   ASSERT_TRUE(deployment.ok()) << deployment.error();
   const auto plan = auto_plan(*config, *deployment, LEAT_PLAN_BINARY, milliseconds(60'000));
   ASSERT_TRUE(plan.ok()) << plan.error();
-  EXPECT_GT(plan->plan.certificate.objective, 1000 / 1.35);  // what one core can detect
-  const auto d = deploy(*config, cores_, &*plan);
+  EXPECT_GT(plan->file.plan.certificate.objective, 1000 / 1.35);  // what one core can detect
+  const auto d = deploy(*config, cores_, &plan->file);
   ASSERT_TRUE(d.ok()) << d.error();
   for (const planner::Route& r : d->plan.routes) EXPECT_EQ(r.stages.at(0).pool.size(), 2U);
 }
@@ -126,6 +126,50 @@ TEST_F(AutoPlan, AnSloThatNobodyMeetsIsSaidWithTheNearestOne) {
   ASSERT_FALSE(plan.ok());
   EXPECT_THAT(plan.error(), HasSubstr("'street'"));
   EXPECT_THAT(plan.error(), HasSubstr("nearest feasible"));
+}
+
+// Memory for one model a partition, and twice the rates that two partitions carry.
+TEST_F(AutoPlan, RatesThatAreTooHighArePlannedForAsFarAsTheHostGoesWhereAPlanIsACondition) {
+  const auto config = parse_config(R"(
+[daemon]
+plan = "auto"
+[[partition]]
+name = "core"
+kind = "emulated"
+count = 2
+memory_mib = 100
+[[application]]
+name = "a"
+slo_ms = 200
+rate_rps = 200
+  [[application.module]]
+  name = "m"
+  memory_mib = 100
+  latency_ms = [10]
+[[application]]
+name = "b"
+slo_ms = 200
+rate_rps = 200
+  [[application.module]]
+  name = "m"
+  memory_mib = 100
+  latency_ms = [10]
+)",
+                                   "test.toml");
+  ASSERT_TRUE(config.ok()) << config.error();
+  const auto deployment = deploy(*config, cores_);
+  ASSERT_TRUE(deployment.ok()) << deployment.error();
+  const auto plan =
+      auto_plan(*config, *deployment, LEAT_PLAN_BINARY, milliseconds(60'000), PlanNeed::condition);
+  ASSERT_TRUE(plan.ok()) << plan.error();
+  EXPECT_THAT(plan->carried, HasSubstr("% of the stated rates"));
+  EXPECT_THAT(plan->carried, ::testing::StartsWith("the host carries "));
+  const auto d = deploy(*config, cores_, &plan->file);
+  ASSERT_TRUE(d.ok()) << d.error();
+  EXPECT_EQ(d->plan.routes.size(), 2U);
+  const auto without = auto_plan(*config, *deployment, LEAT_PLAN_BINARY, milliseconds(60'000));
+  ASSERT_FALSE(without.ok());
+  EXPECT_THAT(without.error(), ::testing::StartsWith("infeasible: the host carries "));
 }
 
 TEST_F(AutoPlan, ASolverThatHangsDiesOrWritesNonsenseIsOneLine) {
