@@ -21,7 +21,8 @@ double work_s(const ResidentApplication& a) {  // of a request, at batches of 8
   return sum;
 }
 
-planner::ResidencyProblem problem_of(const ResidentApplications& applications, std::size_t partitions, std::size_t hold) {
+planner::ResidencyProblem problem_of(const ResidentApplications& applications, std::size_t partitions,
+                                     std::size_t hold) {
   planner::ResidencyProblem p;
   p.memory_bytes.assign(partitions, static_cast<double>(hold));
   p.kind.assign(partitions, 0);
@@ -59,7 +60,8 @@ Rates ResidentLoad::peak() const {
   return out;
 }
 
-ResidentLoad resident_load(const ResidentApplications& applications, const std::string& name, int minutes, double level, std::size_t partitions, std::uint64_t seed) {
+ResidentLoad resident_load(const ResidentApplications& applications, const std::string& name, int minutes, double level,
+                           std::size_t partitions, std::uint64_t seed) {
   ResidentLoad out{.name = name, .by_minute = {}, .arrivals = {}};
   const std::size_t n = applications.size();
   std::mt19937_64 random(seed);
@@ -121,7 +123,8 @@ core::Topology ResidencySimulation::topology(const Sets& sets, const std::vector
         module.before.push_back(app.modules.back());
         t.modules[app.modules.back()].after.push_back(id);
       }
-      core::RouteSpec route{.module = id, .batch = kResidentBatch, .rate_rps = 0, .stages = {{.pool = {}, .latency = {}}}};
+      core::RouteSpec route{
+          .module = id, .batch = kResidentBatch, .rate_rps = 0, .stages = {{.pool = {}, .latency = {}}}};
       for (std::uint32_t p = 0; p < sets.size(); ++p)
         if (sets[p][id] && out[p] == 0) route.stages[0].pool.push_back(p);
       for (std::uint32_t b = 1; b <= kResidentBatch; ++b)
@@ -146,7 +149,9 @@ ResidencySimulation::Sets ResidencySimulation::chosen(const Rates& rates) {
   return planner::choose_residency(problem_).holds;
 }
 
-ResidencySimulation::Changes ResidencySimulation::all() const { return {Sets(partitions_, std::vector<bool>(modules_, true)), {}}; }
+ResidencySimulation::Changes ResidencySimulation::all() const {
+  return {Sets(partitions_, std::vector<bool>(modules_, true)), {}};
+}
 ResidencySimulation::Changes ResidencySimulation::fixed(const Rates& rates) { return {chosen(rates), {}}; }
 
 ResidencySimulation::Changes ResidencySimulation::oracle(const ResidentLoad& load) {
@@ -185,7 +190,8 @@ ResidencySimulation::Changes ResidencySimulation::by_rule(const ResidentLoad& lo
   return out;
 }
 
-std::vector<double> ResidencySimulation::in_time(const ResidentLoad& load, const Changes& changes, std::uint64_t seed) const {
+std::vector<double> ResidencySimulation::in_time(const ResidentLoad& load, const Changes& changes,
+                                                 std::uint64_t seed) const {
   sim::Scenario s;
   s.topology = topology(changes.first);
   s.policy = *core::policy_of("leat", {}, core::presets());

@@ -48,7 +48,8 @@ int main(int argc, char** argv) {
   const cli::Arguments args = cli::parse_or_exit(kCommand, argc, argv);
   const auto partitions = static_cast<std::size_t>(args.integer("partitions"));
   const int minutes = static_cast<int>(args.integer("minutes")), seeds = static_cast<int>(args.integer("seeds"));
-  bench::ResidencySimulation study(bench::resident_applications(), partitions, static_cast<std::size_t>(args.integer("hold")), args.real("load-s"));
+  bench::ResidencySimulation study(bench::resident_applications(), partitions,
+                                   static_cast<std::size_t>(args.integer("hold")), args.real("load-s"));
   const cli::JsonOutput json(args);
   Json cells = Json::object();
   std::vector<bench::Bar> bars;
@@ -58,7 +59,8 @@ int main(int argc, char** argv) {
     double over_oracle = 0, over_fixed = 1e9, most_swaps = 0;
     for (int seed = 1; seed <= seeds; ++seed) {
       const bench::ResidentLoad load =
-          bench::resident_load(bench::resident_applications(), name, minutes, args.real("level"), partitions, static_cast<std::uint64_t>(seed));
+          bench::resident_load(bench::resident_applications(), name, minutes, args.real("level"), partitions,
+                               static_cast<std::uint64_t>(seed));
       std::map<std::string, double> total;
       const auto add = [&](const std::string& how, const bench::ResidencySimulation::Changes& changes) {
         const auto in_time = study.in_time(load, changes, static_cast<std::uint64_t>(seed));

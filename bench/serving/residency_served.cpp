@@ -44,8 +44,9 @@ constexpr cli::Option kOptions[] = {
 constexpr cli::Command kCommand = {
     .name = "residency_served",
     .summary = "what changing the models that partitions hold is worth, in a real leatd",
-    .description = "In time, of all requests and of the application that fares worst, for sets that stay and for those "
-                   "of replan = \"auto\", served and simulated, and for an oracle's of each minute.",
+    .description =
+        "In time, of all requests and of the application that fares worst, for sets that stay and for those "
+        "of replan = \"auto\", served and simulated, and for an oracle's of each minute.",
     .options = kOptions,
     .exit_status = "0: bars reached; 1: one is not; 2: bad input, or leatd does not serve"};
 
@@ -73,8 +74,8 @@ std::string configuration(const bench::ResidentApplications& apps, const bench::
     out += "[[application]]\nname = \"a" + std::to_string(a) + "\"\nslo_ms = " + std::to_string(apps[a].slo_ms) +
            "\nrate_rps = " + std::to_string(mean[a]) + "\n";
     for (std::size_t m = 0; m < apps[a].modules.size(); ++m) {
-      out += "[[application.module]]\nname = \"m" + std::to_string(m) + "\"\nbatch = " +
-             std::to_string(bench::kResidentBatch) + "\nmemory_mib = 100\n" +
+      out += "[[application.module]]\nname = \"m" + std::to_string(m) +
+             "\"\nbatch = " + std::to_string(bench::kResidentBatch) + "\nmemory_mib = 100\n" +
              (m > 0 ? "after = [\"m" + std::to_string(m - 1) + "\"]\n" : "") + "latency_ms = [";
       for (std::uint32_t b = 1; b <= bench::kResidentBatch; ++b)
         out += (b > 1 ? ", " : "") + std::to_string(apps[a].modules[m].run_ms(b));
@@ -117,7 +118,9 @@ class Caller {
       streams_.push_back(std::move(*stream));
     }
   }
-  void begin(std::int64_t from_ns) { thread_ = std::thread([this, from_ns] { call(from_ns); }); }
+  void begin(std::int64_t from_ns) {
+    thread_ = std::thread([this, from_ns] { call(from_ns); });
+  }
   void join() { thread_.join(); }
 
   std::string error;
@@ -214,8 +217,7 @@ int main(int argc, char** argv) {
       Served& s = served.emplace_back();
       s.load = name;
       s.follows = follows;
-      auto leatd =
-          bench::LeatdChild::start(bench::leatd_of(args), configuration(apps, loads.back().mean(), follows));
+      auto leatd = bench::LeatdChild::start(bench::leatd_of(args), configuration(apps, loads.back().mean(), follows));
       if (!leatd) return fail(leatd.error());
       s.leatd = std::move(*leatd);
       if (auto up = s.leatd->serves(60s); !up) return fail(up.error());
@@ -272,7 +274,8 @@ int main(int argc, char** argv) {
     cell["requests"] = load.arrivals.size();
     cell["unanswered"] = stays.unanswered + follows.unanswered;
     cell["no_slot"] = {{"stays", stays.lost}, {"follows", follows.lost}};
-    bars.push_back({load.name + ": points below the simulated oracle, at most", oracle - follows.total, 1.5, false, ""});
+    bars.push_back(
+        {load.name + ": points below the simulated oracle, at most", oracle - follows.total, 1.5, false, ""});
     bars.push_back({load.name + ": changes a minute", static_cast<double>(follows.changes) / minutes, 1, false, ""});
     bars.push_back({load.name + ": requests unanswered", static_cast<double>(stays.unanswered + follows.unanswered), 0,
                     false, ""});

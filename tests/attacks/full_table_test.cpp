@@ -25,8 +25,7 @@ TEST_P(FullTable, LocksNobodyOut) {
       },
       "handshake_timeout_ms = 100\n");
   arena.fight([](const Arena& a) {
-    return a.refusals(shm::Refusal::sessions) + a.refusals(shm::Refusal::displaced) +
-               a.refusals(shm::Refusal::silent) >
+    return a.refusals(shm::Refusal::sessions) + a.refusals(shm::Refusal::displaced) + a.refusals(shm::Refusal::silent) >
            0;
   });
 }

@@ -41,7 +41,7 @@ constexpr std::int64_t kPhaseNs = 200 * kMs;
 constexpr std::int64_t kPeriodNs = 2 * kMs;  // of the honest client's frames
 constexpr std::int64_t kBeforeTheEndNs = 100 * kMs, kEndNs = 2'000 * kMs;
 constexpr std::int64_t kPatienceNs = 60'000 * kMs;  // for an attack to get to what it is for
-constexpr std::int64_t kAskNs = 20 * kMs;  // between two looks at the status
+constexpr std::int64_t kAskNs = 20 * kMs;           // between two looks at the status
 constexpr std::int64_t kPieceNs = 50'000;  // of the control's arithmetic, about; four times that between two pieces
 constexpr std::int64_t kLongNs = kMs;      // of CPU time: a long turn, a long piece
 

@@ -159,8 +159,7 @@ rate_rps = 200
   ASSERT_TRUE(config.ok()) << config.error();
   const auto deployment = deploy(*config, cores_);
   ASSERT_TRUE(deployment.ok()) << deployment.error();
-  const auto plan =
-      auto_plan(*config, *deployment, LEAT_PLAN_BINARY, milliseconds(60'000), PlanNeed::condition);
+  const auto plan = auto_plan(*config, *deployment, LEAT_PLAN_BINARY, milliseconds(60'000), PlanNeed::condition);
   ASSERT_TRUE(plan.ok()) << plan.error();
   EXPECT_THAT(plan->carried, HasSubstr("% of the stated rates"));
   EXPECT_THAT(plan->carried, ::testing::StartsWith("the host carries "));
