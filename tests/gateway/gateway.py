@@ -107,7 +107,7 @@ class Leatd:
     def __init__(self, folder: str, text: str, name: str = "leat", **values: object) -> None:
         self.socket = f"{folder}/{name}.sock"
         self.config = Path(f"{folder}/{name}.toml")
-        values = {"partitions": 2, "slo_ms": 5000, "latency": "[0]"} | values
+        values = {"partitions": 2, "slo_ms": 60000, "latency": "[0]"} | values
         self.config.write_text(text.format(socket=self.socket, **values))
         self.log_file = open(f"{folder}/{name}.log", "w+")
         self.start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import re
@@ -332,7 +333,7 @@ class Refusals(WithNode):
         return answers
 
     def test_budgets(self) -> None:
-        self.assertEqual(self.gateway.picture(8, 4, bytes(96)).status, 200)
+        self.assertEqual(until(lambda: self.gateway.picture(8, 4, bytes(96)).status == 200 and 200), 200)  # a busy machine may be too late
         short = self.gateway.picture(8, 4, bytes(96), {"X-Leat-Budget-Us": "20000"})
         self.assertIn(short.status, (503, 504), short)
         self.assertNotEqual(short.fields["x-leat-reason"], "none")
@@ -341,7 +342,7 @@ class Refusals(WithNode):
         head = picture_head(8, 4, 96)
         head["parameters"]["timeout"] = 1  # microseconds
         self.assertEqual(self.gateway.infer("echo", head, bytes(96)).status, 504)
-        longer = self.gateway.picture(8, 4, bytes(96), {"X-Leat-Budget-Us": "1500000"})  # than the objective
+        longer = self.gateway.picture(8, 4, bytes(96), {"X-Leat-Budget-Us": "20000000"})  # than the objective
         self.assertEqual(longer.status, 200, longer)
 
     def test_a_batch_has_one_budget(self) -> None:
@@ -356,13 +357,20 @@ class Refusals(WithNode):
         self.assertTrue(until(lambda: self.gateway.metrics()['leat_gateway_in_flight{model="echo"}'] == 0))
 
     def test_what_is_full(self) -> None:
-        shared = self.burst([{"X-Leat-Budget-Us": "20000000"}] * 6)
-        self.assertEqual(sorted({a.status for a in shared}), [200, 503])
-        self.assertEqual({a.fields["x-leat-reason"] for a in shared if a.status == 503}, {"queue_full"})
-        own = self.burst([{"X-Leat-Budget-Us": "20000000", "X-Leat-Stream": "mine"}] * 6)
-        self.assertEqual(sorted({a.status for a in own}), [200, 429])
-        many = self.burst([{"X-Leat-Budget-Us": "20000000", "X-Leat-Stream": f"s{i % 4}"} for i in range(12)])
-        self.assertIn("client_full", {a.fields["x-leat-reason"] for a in many if a.status == 429})
+        def refused(fields: list[dict[str, str]], status: int, reason: str) -> list[Answer]:
+            """Of a burst that is too much, those that were: again where it was served one after the other, on a busy machine."""
+
+            def some() -> list[Answer]:
+                answers = self.burst([{"X-Leat-Budget-Us": "50000000"} | f for f in fields])
+                self.assertLessEqual({a.status for a in answers}, {200, 429, 503}, answers)
+                self.assertIn(200, {a.status for a in answers})
+                return [a for a in answers if a.status == status and a.fields["x-leat-reason"] == reason]
+
+            return until(some)
+
+        self.assertTrue(refused([{}] * 6, 503, "queue_full"))
+        self.assertTrue(refused([{"X-Leat-Stream": "mine"}] * 6, 429, "queue_full"))
+        self.assertTrue(refused([{"X-Leat-Stream": f"s{i % 4}"} for i in range(12)], 429, "client_full"))
 
 
 class Shared(WithNode):
@@ -440,21 +448,29 @@ class Lives(unittest.TestCase):
         self.assertFalse(os.path.exists(path))
 
     def test_it_drains(self) -> None:
-        gateway = self.gateway(self.leatd(partitions=1, latency="[500]").socket, "--agent", "127.0.0.1:0", "--drain-ms", "20000")
+        leatd = self.leatd(partitions=1, latency="[500]")
+        self.assertTrue(until(lambda: self.drained(leatd)))
+
+    def drained(self, leatd: Leatd) -> bool:
+        """False: this process was held up, and the gateway was quiet for so long that it has ended; or leatd was, and it was taken for gone."""
+        gateway = self.gateway(leatd.socket, "--agent", "127.0.0.1:0", "--drain-ms", "20000")
         answers: list[Answer] = []
         asked = threading.Thread(target=lambda: answers.append(gateway.picture(8, 4, bytes(96))))
         keeps = gateway.connect()
         self.assertEqual(gateway.get("/v2/health/ready", connection=keeps).status, 200)
         asked.start()
-        until(lambda: gateway.metrics().get('leat_gateway_in_flight{model="echo"}') == 1)
+        until(lambda: answers or gateway.metrics().get('leat_gateway_in_flight{model="echo"}') == 1)
         gateway.process.send_signal(signal.SIGTERM)
-        said = until(lambda: (a := gateway.get("/v2/health/ready", connection=keeps)).status == 503 and a)
-        self.assertEqual(said.fields["connection"], "close")
-        self.assertEqual(gateway.get("/v2/health/live").status, 200)
-        self.assertEqual(gateway.picture(8, 4, bytes(96)).status, 200)  # who still comes is served
+        try:
+            said = until(lambda: (a := gateway.get("/v2/health/ready", connection=keeps)).status == 503 and a)
+            self.assertEqual(said.fields["connection"], "close")
+            self.assertEqual(gateway.get("/v2/health/live").status, 200)
+            in_time = gateway.picture(8, 4, bytes(96)).status == 200  # who still comes is served
+        except (OSError, http.client.HTTPException):
+            in_time = False
         asked.join()
-        self.assertEqual(answers[0].status, 200)
         self.assertEqual(gateway.process.wait(PATIENCE), 0)
+        return in_time and answers[0].status == 200
 
     def test_a_leatd_that_comes_and_goes(self) -> None:
         leatd = self.leatd(partitions=1, latency="[300]")
@@ -462,8 +478,9 @@ class Lives(unittest.TestCase):
         self.assertEqual(gateway.picture(8, 4, bytes(96)).status, 200)
         answers: list[Answer] = []
         asked = threading.Thread(target=lambda: answers.append(gateway.picture(8, 4, bytes(96))))
+        leatd.process.send_signal(signal.SIGSTOP)  # or it may be the faster
         asked.start()
-        until(lambda: gateway.metrics().get("leat_gateway_submitted_total" + '{model="echo"}') == 2)
+        self.assertTrue(until(lambda: gateway.metrics().get("leat_gateway_submitted_total" + '{model="echo"}') == 2))
         leatd.end()
         asked.join()
         self.assertEqual((answers[0].status, answers[0].fields["x-leat-reason"]), (503, "leatd_gone"))

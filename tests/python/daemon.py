@@ -18,7 +18,7 @@ kind = "emulated"
 count = 2
 [[application]]
 name = "echo"
-slo_ms = 5000
+slo_ms = 60000
   [[application.module]]
   name = "sum"
   executor = "emulated"

@@ -13,7 +13,7 @@ import leat.aio
 class Asynchronous(unittest.IsolatedAsyncioTestCase):
     async def test_sixteen_streams_at_once(self) -> None:
         with Daemon() as daemon:
-            async with leat.aio.connect(daemon.socket, timeout=30) as client:
+            async with leat.aio.connect(daemon.socket, timeout=60) as client:
 
                 async def camera(index: int) -> int:
                     done = 0
@@ -32,7 +32,7 @@ class Asynchronous(unittest.IsolatedAsyncioTestCase):
 
     async def test_acquire_waits_for_a_slot_and_answers_iterate(self) -> None:
         with Daemon() as daemon:
-            async with leat.aio.connect(daemon.socket, timeout=30) as client:
+            async with leat.aio.connect(daemon.socket, timeout=60) as client:
                 stream = client.open_stream("echo", "gray8", 16, 16, depth=1, slots=1, overload="fifo")
 
                 async def feed() -> None:
@@ -52,14 +52,14 @@ class Asynchronous(unittest.IsolatedAsyncioTestCase):
 
     async def test_a_cancelled_ask_cancels_its_frame(self) -> None:
         with Daemon("[60000]") as daemon:
-            async with leat.aio.connect(daemon.socket, timeout=30) as client:
+            async with leat.aio.connect(daemon.socket, timeout=60) as client:
                 stream = client.open_stream("echo", "gray8", 16, 16, depth=4, slots=4, overload="fifo", slo_ns=10**11)
                 running = [asyncio.create_task(stream.ask(await stream.acquire())) for _ in range(4)]
                 await asyncio.sleep(0)
                 running[3].cancel()  # two partitions hold the first two; this one still waits
                 with self.assertRaises(asyncio.CancelledError):
                     await running[3]
-                frame = await asyncio.wait_for(stream.acquire(), 30)  # its slot comes back
+                frame = await asyncio.wait_for(stream.acquire(), 60)  # its slot comes back
                 frame.abandon()
                 for task in running[:3]:
                     task.cancel()
@@ -67,15 +67,15 @@ class Asynchronous(unittest.IsolatedAsyncioTestCase):
 
     async def test_a_killed_daemon_raises_everywhere(self) -> None:
         with Daemon("[60000]") as daemon:
-            client = await leat.aio.connect(daemon.socket, timeout=30)
+            client = await leat.aio.connect(daemon.socket, timeout=60)
             stream = client.open_stream("echo", "gray8", 16, 16, slo_ns=10**11)
             asked = asyncio.create_task(stream.ask(await stream.acquire()))
             await asyncio.sleep(0)
             daemon.kill()
             with self.assertRaises(leat.Disconnected):
-                await asyncio.wait_for(asked, 30)
+                await asyncio.wait_for(asked, 60)
             with self.assertRaises(leat.Disconnected):
-                await asyncio.wait_for(client.next_answer(), 30)
+                await asyncio.wait_for(client.next_answer(), 60)
             client.close()
 
 

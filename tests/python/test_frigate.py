@@ -25,7 +25,7 @@ kind = "cpu"
 cores = "0"
 [[application]]
 name = "yard"
-slo_ms = 5000
+slo_ms = 60000
   [[application.module]]
   name = "detect"
   model = "{model}"

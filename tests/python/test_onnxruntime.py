@@ -34,7 +34,7 @@ slo_ms = 60000
   batch = 4
 [[application]]
 name = "echo"
-slo_ms = 5000
+slo_ms = 60000
   [[application.module]]
   name = "sum"
   executor = "emulated"
