@@ -25,9 +25,8 @@ constexpr std::uint32_t kMaxClosing = 64;   // connections not closed yet, befor
 constexpr std::uint32_t kKeptSessions = 8;  // for root and leatd's own user
 constexpr std::uint32_t kMessagesPerTurn = 8;  // of one session, so that nobody starves the others
 static_assert(UserAccounts::kAccounts > 64 + kObservers + kKeptSessions);  // limits.clients is 64 at most
-constexpr std::uint64_t kKeptDescriptors = 64;        // for workers that start again and for root and leatd's own user
-constexpr std::int64_t kSlowUserNs = 10'000'000'000;  // how long a user is looked at askance for a slow call
-constexpr std::int64_t kSettleNs = 100'000'000;       // between two looks whether descriptors were read
+constexpr std::uint64_t kKeptDescriptors = 64;   // for workers that start again and for root and leatd's own user
+constexpr std::int64_t kSettleNs = 100'000'000;  // between two looks whether descriptors were read
 
 }  // namespace
 
@@ -185,10 +184,10 @@ void ClientSessions::on_ready(std::uint64_t token) {
 // ended.
 bool ClientSessions::too_slow(Session& s, SlowCalls& calls, std::int64_t own_ns) {
   if (own_ns <= SlowCalls::kSlowNs) return calls.again(own_ns);
-  const std::int64_t until_ns = shm::monotonic_ns() + kSlowUserNs;
-  s.who.account->slow_until_ns = until_ns;
+  const std::int64_t now = shm::monotonic_ns();
+  s.who.account->slow.slow(now);
   if (!calls.again(own_ns)) return false;
-  s.who.account->barred_until_ns = until_ns;
+  s.who.account->barred_until_ns = now + SlowUser::kAskanceNs;
   violate(s, shm::Violation::dear_wakes);
   return true;
 }

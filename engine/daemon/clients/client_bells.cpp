@@ -1,8 +1,8 @@
 // Bells whose calls take long, because many threads wait at the client's end: apart from the scheduler thread, which
 // tells when one is to be rung and is told when one was. A job's thread rings and drains them, one at a time each, and
-// times it: who makes that take long again is ended. Of his user's clients that connect soon after, the bells are apart
-// from the beginning. When no call on anything of his user's has taken long for a while, a bell goes back: a pause of
-// the machine may have hit an honest one. See client_sessions.h.
+// times it: who makes that take long again is ended. Where calls on his user's things take long again, the bells of
+// clients that connect soon after are apart from the beginning. When no call on anything of his user's has taken long
+// for a while, a bell goes back: a pause of the machine may have hit an honest one. See client_sessions.h.
 #include "engine/daemon/clients/client_sessions.h"
 #include "shm/src/rings/clock.h"
 
@@ -52,7 +52,7 @@ void ClientSessions::bell_done(Session& s, const PoolJob& job) {
   if (job.drained == shm::Drained::descriptors) return violate(s, shm::Violation::descriptors);
   if (job.drained == shm::Drained::hung_up) return;  // its socket tells of the end
   env_.command({.kind = Command::Kind::look});
-  if (!s.bell.ringing && shm::monotonic_ns() >= s.who.account->slow_until_ns) {
+  if (!s.bell.ringing && !s.who.account->slow.askance(shm::monotonic_ns())) {
     s.bell.apart = false;
     return env_.command({.kind = Command::Kind::bell_back, .client = s.client});
   }

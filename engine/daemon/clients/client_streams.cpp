@@ -122,7 +122,7 @@ void ClientSessions::links_secured(Session& s, const std::string& error) {
     return finish_client(s);
   }
   s.links.state = LinkState::secured;
-  s.bell.apart = shm::monotonic_ns() < s.who.account->slow_until_ns;
+  s.bell.apart = s.who.account->slow.newcomers_apart(shm::monotonic_ns());
   env_.command({.kind = Command::Kind::add_client,
                 .client = s.client,
                 .pid = s.who.peer.pid,

@@ -40,6 +40,23 @@ class SlowCalls {
   int suspicion_ = 0;
 };
 
+// A user of whose calls one took long. His bells that are apart (client_bells.cpp) stay so for a while. Those of
+// clients that connect meanwhile are apart from the beginning only if there was a second: one alone was most likely a
+// pause.
+class SlowUser {
+ public:
+  static constexpr std::int64_t kAskanceNs = 10'000'000'000;
+  void slow(std::int64_t now_ns) noexcept {
+    if (askance(now_ns)) newcomers_until_ns_ = now_ns + kAskanceNs;
+    until_ns_ = now_ns + kAskanceNs;
+  }
+  [[nodiscard]] bool askance(std::int64_t now_ns) const noexcept { return now_ns < until_ns_; }
+  [[nodiscard]] bool newcomers_apart(std::int64_t now_ns) const noexcept { return now_ns < newcomers_until_ns_; }
+
+ private:
+  std::int64_t until_ns_ = 0, newcomers_until_ns_ = 0;
+};
+
 // The same of a peer with whom calls are frequent: an honest one costs two looks at the clock a call, and only behind a
 // call that was long are the next ones measured exactly.
 class TimedCalls {

@@ -60,6 +60,21 @@ TEST(SlowCalls, AreNotThoseThatABusyHostKeepsFromACore) {
   EXPECT_FALSE(calls.too_slow());
 }
 
+TEST(SlowCalls, OfAUserTwiceAreHeldAgainstWhoConnectsNext) {
+  constexpr std::int64_t kSecond = 1'000'000'000, kAskance = SlowUser::kAskanceNs;
+  SlowUser user;
+  EXPECT_FALSE(user.askance(0) || user.newcomers_apart(0));
+  user.slow(kSecond);
+  EXPECT_TRUE(user.askance(kSecond + kAskance - 1));
+  EXPECT_FALSE(user.newcomers_apart(2 * kSecond)) << "a pause of the machine";
+  user.slow(3 * kSecond);
+  EXPECT_TRUE(user.newcomers_apart(3 * kSecond + kAskance - 1));
+  EXPECT_FALSE(user.newcomers_apart(3 * kSecond + kAskance));
+  user.slow(30 * kSecond);
+  EXPECT_TRUE(user.askance(31 * kSecond));
+  EXPECT_FALSE(user.newcomers_apart(31 * kSecond)) << "long after the others";
+}
+
 TEST(SlowCalls, AreForgottenWhenTheyStop) {
   TimedCalls calls;
   for (int round = 0; round < 3; ++round) {

@@ -12,6 +12,7 @@
 
 #include "engine/daemon/configuration/user_limits.h"
 #include "engine/daemon/metrics/metrics.h"
+#include "engine/daemon/metrics/slow_calls.h"
 #include "shm/src/client/client_port.h"
 #include "shm/src/protocol/limiters.h"
 
@@ -25,7 +26,7 @@ struct UserAccount {
   std::uint64_t memory_bytes = 0;
   std::int64_t seen_ns = 0;
   std::int64_t barred_until_ns = 0;  // one of his was ended for such calls: no new ones
-  std::int64_t slow_until_ns = 0;    // a call on something of his took long: his bells are apart from the beginning
+  SlowUser slow;
   shm::LogLimit log;
 };
 
