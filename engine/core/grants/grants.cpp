@@ -39,7 +39,7 @@ void Grants::open(StreamId stream, const StreamConfig& config, ComponentId compo
 void Grants::close(StreamId stream) noexcept {
   Seat& seat = seats_[stream];
   Line& line = lines_[seat.line];
-  if (seat.granted_now) drop_grant(seat);
+  if (seat.granted_now) drop_grant(stream);
   --(seat.waits ? line.streams : line.others);
   waiting_ -= seat.waits ? 1 : 0;
   seat.waits = seat.live = false;
@@ -77,10 +77,9 @@ void Grants::replaced(const Model& model, const PayingBatches& paying, const Mac
       ++(kept == kNotCounted ? line.foreign : line.flying[kept]);
     }
     seat.granted_now = false;
-    seat.expires_ns = kNever;
     if (seat.waits) set_open(s, true);
   }
-  next_expiry_ns_ = kNever;
+  expiries_ = {};
 }
 
 // ---- requests ----
@@ -95,7 +94,7 @@ void Grants::submitted(TimeNs now, StreamId stream, TimeNs capture_ns) noexcept 
     seat.lag_ns = std::min(seat.expired ? std::max(seat.lag_ns, lag) : seat.lag_ns + (lag - seat.lag_ns) / 4, kMaxLag);
     seat.expired = false;
   }
-  if (seat.granted_now) drop_grant(seat);
+  if (seat.granted_now) drop_grant(stream);
   const TimeNs apart = capture_ns - seat.capture_ns;
   if (seat.open && seat.capture_ns != 0 && apart > 0)
     seat.period_ns = seat.period_ns == 0 ? apart : std::min(apart, seat.period_ns + seat.period_ns / 16);
@@ -157,7 +156,7 @@ std::uint64_t Grants::room(const Line& line) noexcept {
 }
 
 void Grants::decide(TimeNs now, const Asked& asked) noexcept {
-  if (next_expiry_ns_ <= now) expire(now);
+  expire(now);
   if (!dirty_) return;
   dirty_ = false;
   for (ComponentId c = 0; c < lines_.size(); ++c) {
@@ -221,30 +220,28 @@ void Grants::grant(TimeNs now, StreamId stream, std::uint8_t level) noexcept {
   seat.expired = false;
   seat.level = level;
   seat.granted_ns = now;
-  seat.expires_ns = now + std::clamp(4 * seat.lag_ns, kMinExpiry, kMaxExpiry);
+  turns_[stream].deadline_ns = now + std::clamp(4 * seat.lag_ns, kMinExpiry, kMaxExpiry);
+  expiries_.insert(turns_.data(), stream);
   // Half of the slots are enough for those whose pictures take longer: as many grants as come in that time.
   const std::uint64_t soon = std::uint64_t{line.slots} * kWhole / 2 * static_cast<std::uint64_t>(line.pace_ns) /
                              static_cast<std::uint64_t>(std::max<TimeNs>(seat.lag_ns, 1));
   seat.weight = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(soon, 1, kWhole));
   line.held[level] += seat.weight;
-  next_expiry_ns_ = std::min(next_expiry_ns_, seat.expires_ns);
   tell(stream);
 }
 
-void Grants::drop_grant(Seat& seat) noexcept {
-  const bool next = seat.expires_ns == next_expiry_ns_;
+void Grants::drop_grant(StreamId stream) noexcept {
+  Seat& seat = seats_[stream];
+  expiries_.erase(turns_.data(), stream);
   seat.granted_now = false;
-  seat.expires_ns = kNever;
   lines_[seat.line].held[seat.level] -= seat.weight;
-  if (!next) return;
-  next_expiry_ns_ = kNever;  // nobody is woken for a grant that was used
-  for (const Seat& other : seats_) next_expiry_ns_ = std::min(next_expiry_ns_, other.expires_ns);
 }
 
 void Grants::expire(TimeNs now) noexcept {
-  for (Seat& seat : seats_) {
-    if (seat.expires_ns > now) continue;
-    drop_grant(seat);
+  while (!expiries_.empty() && turns_[expiries_.front()].deadline_ns <= now) {
+    const StreamId stream = expiries_.front();
+    Seat& seat = seats_[stream];
+    drop_grant(stream);
     seat.expired = true;
     seat.lag_ns = std::min(2 * seat.lag_ns, kMaxLag);
     look(lines_[seat.line]);
@@ -278,6 +275,7 @@ void Grants::told_all() noexcept {
 
 void Grants::audit(const Ledger& ledger) const {
   std::vector<Line> found(lines_.size());
+  std::size_t turns = 0;
   for (StreamId s = 0; s < seats_.size(); ++s) {
     const Seat& seat = seats_[s];
     if (seat.line == kNone) {
@@ -286,12 +284,13 @@ void Grants::audit(const Ledger& ledger) const {
     }
     Line& line = found[seat.line];
     if (seat.live) ++(seat.waits ? line.streams : line.others);
-    if (seat.granted_now) line.held[seat.level] += seat.weight;
+    if (seat.granted_now) line.held[seat.level] += seat.weight, ++turns;
     for (std::uint32_t r = ledger.stream(s).first; r != kNone; r = ledger.request(r).next) {
       const std::uint8_t kept = ledger.request(r).grant;
       ++(kept == kNotCounted ? line.foreign : line.flying[kept]);
     }
   }
+  check(expiries_.audit(turns_.data()) == turns, "the order in which turns expire");
   for (std::size_t c = 0; c < lines_.size(); ++c) {
     const Line &a = lines_[c], &b = found[c];
     check(a.streams == b.streams && a.others == b.others && a.foreign == b.foreign && a.flying == b.flying &&

@@ -29,6 +29,7 @@
 #include "engine/core/load/paying_batches.h"
 #include "engine/core/machine/machine.h"
 #include "engine/core/model/model.h"
+#include "engine/core/queue/deadline_queue.h"
 #include "engine/core/scheduler.h"
 #include "engine/core/snapshot.h"
 
@@ -36,7 +37,9 @@ namespace leat::core {
 
 class Grants {
  public:
-  explicit Grants(const Limits& limits, std::size_t applications) : lines_(applications), seats_(limits.streams) {
+  explicit Grants(const Limits& limits, std::size_t applications)
+      : lines_(applications), seats_(limits.streams), turns_(limits.streams) {
+    for (StreamId s = 0; s < turns_.size(); ++s) turns_[s].serial = s;
     changed_.reserve(limits.streams);
   }
 
@@ -94,11 +97,15 @@ class Grants {
   // Streams of whom told() is new since the last call. Valid until the next decide().
   [[nodiscard]] std::span<const StreamId> changed() const noexcept { return changed_; }
   void told_all() noexcept;
-  [[nodiscard]] TimeNs next_timer() const noexcept { return none() ? kNever : next_expiry_ns_; }
+  [[nodiscard]] TimeNs next_timer() const noexcept {
+    return none() || expiries_.empty() ? kNever : turns_[expiries_.front()].deadline_ns;
+  }
   void audit(const Ledger& ledger) const;
   void visit_state(Snapshot& state) {
-    state(lines_, changed_, waiting_, dirty_, next_expiry_ns_);
+    state(lines_, changed_, waiting_, dirty_);
     state.changed(seats_);
+    state(expiries_);
+    state.some(turns_, [this](std::uint32_t s) { return seats_[s].granted_now; });
   }
 
   static constexpr std::uint8_t kNotCounted = 255;  // of accepted()
@@ -114,11 +121,16 @@ class Grants {
     ComponentId line = kNone;
     std::uint32_t weight = kWhole;  // of its last grant, while that is not used
     std::uint64_t granted = 0;
-    TimeNs granted_ns = 0, expires_ns = kNever;
+    TimeNs granted_ns = 0;
     TimeNs lag_ns = 0;      // from grants to their pictures; smoothed
     TimeNs period_ns = 0;   // from picture to picture; 0: not known
     TimeNs capture_ns = 0;  // of the last one
     TimeNs slo_ns = kNever;
+  };
+  struct Turn {              // of a stream, in expiries_ while its last grant is not used
+    TimeNs deadline_ns = 0;  // when it expires
+    std::uint64_t serial = 0;
+    TaskId left = kNone, right = kNone, before = kNone, after = kNone;
   };
   struct Line {                                   // of a component
     std::uint32_t taken = 1;                      // requests that its partitions work on
@@ -142,7 +154,7 @@ class Grants {
   [[nodiscard]] StreamId next(TimeNs now, ComponentId line, const Asked& asked, std::uint8_t* level) const noexcept;
   void take_turns(TimeNs now, ComponentId line, const Asked& asked) noexcept;
   void grant(TimeNs now, StreamId stream, std::uint8_t level) noexcept;
-  void drop_grant(Seat& seat) noexcept;
+  void drop_grant(StreamId stream) noexcept;
   void expire(TimeNs now) noexcept;
   void shut(TimeNs now, Line& line, int level) noexcept;
   void set_open(StreamId stream, bool open) noexcept;
@@ -154,7 +166,8 @@ class Grants {
   std::vector<StreamId> changed_;
   std::uint32_t waiting_ = 0;
   bool dirty_ = false;
-  TimeNs next_expiry_ns_ = kNever;
+  std::vector<Turn> turns_;  // by StreamId
+  DeadlineQueue expiries_;   // of those
 };
 
 }  // namespace leat::core

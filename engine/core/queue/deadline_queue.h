@@ -1,7 +1,8 @@
 // The double-ended priority queue of one queue, and its arrival order beside it. Both are intrusive: links live in the
 // tasks, so any number of queues needs no memory of its own and nothing is ever allocated.
 //
-// DeadlineQueue: a treap over (deadline, serial), threaded in key order. front, back and erase of either end are what
+// DeadlineQueue: a treap over (deadline, serial), threaded in key order, of tasks or of whatever else has what a Task
+// has for it (task.h), such as turns (grants/grants.h). front, back and erase of either end are what
 // HBF and LBF need; cancel, supersede and sibling purge erase from the middle. Heap priorities are a hash of the serial
 // number, so the shape, like everything else, is the same on every machine. Expected O(log n); front() and back() are
 // O(1). Invariants: in-order = before/after order = ascending keys; first/last are its ends; every child's hash <= its
@@ -21,7 +22,8 @@ class DeadlineQueue {
   [[nodiscard]] TaskId front() const noexcept { return first_; }  // earliest deadline; kNone: empty
   [[nodiscard]] TaskId back() const noexcept { return last_; }
 
-  void insert(Task* t, TaskId id) noexcept {
+  template <class Linked>
+  void insert(Linked* t, TaskId id) noexcept {
     t[id].left = t[id].right = kNone;
     const std::uint64_t weight = weight_of(t[id]);
     TaskId before = kNone, after = kNone;
@@ -52,7 +54,8 @@ class DeadlineQueue {
   }
 
   // The first whose deadline is `at` or later; kNone: there is none.
-  [[nodiscard]] TaskId first_at_least(const Task* t, std::int64_t at) const noexcept {
+  template <class Linked>
+  [[nodiscard]] TaskId first_at_least(const Linked* t, std::int64_t at) const noexcept {
     TaskId found = kNone;
     for (TaskId id = root_; id != kNone;) {
       if (t[id].deadline_ns >= at) {
@@ -66,7 +69,8 @@ class DeadlineQueue {
   }
 
   // Precondition: id is in this queue.
-  void erase(Task* t, TaskId id) noexcept {
+  template <class Linked>
+  void erase(Linked* t, TaskId id) noexcept {
     TaskId* link = &root_;
     while (*link != id) link = less(t[id], t[*link]) ? &t[*link].left : &t[*link].right;
     TaskId left = t[id].left, right = t[id].right;
@@ -88,7 +92,8 @@ class DeadlineQueue {
   }
 
   // Number of tasks, or kNone when an invariant is broken. O(n), for tests and Scheduler::check.
-  [[nodiscard]] std::size_t audit(const Task* t) const noexcept {
+  template <class Linked>
+  [[nodiscard]] std::size_t audit(const Linked* t) const noexcept {
     std::size_t n = 0;
     TaskId previous = kNone;
     for (TaskId id = first_; id != kNone; previous = id, id = t[id].after, ++n) {
@@ -101,11 +106,16 @@ class DeadlineQueue {
   }
 
  private:
-  static std::uint64_t weight_of(const Task& a) noexcept { return a.serial * 0x9E3779B97F4A7C15u; }
-  static bool less(const Task& a, const Task& b) noexcept {
+  template <class Linked>
+  static std::uint64_t weight_of(const Linked& a) noexcept {
+    return a.serial * 0x9E3779B97F4A7C15u;
+  }
+  template <class Linked>
+  static bool less(const Linked& a, const Linked& b) noexcept {
     return a.deadline_ns != b.deadline_ns ? a.deadline_ns < b.deadline_ns : a.serial < b.serial;
   }
-  static void step(Task* t, TaskId id, TaskId*& link, TaskId& before, TaskId& after) noexcept {
+  template <class Linked>
+  static void step(Linked* t, TaskId id, TaskId*& link, TaskId& before, TaskId& after) noexcept {
     if (less(t[*link], t[id])) {
       before = *link;
       link = &t[*link].right;
