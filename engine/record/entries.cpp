@@ -239,6 +239,7 @@ bool Record::decode(Entry& e) {
       return at_.ok();
     case Kind::picture:
       e.skipped = at_.small();
+      e.stream = at_.small();
       e.flag = (head & kFirst) != 0;
       e.picture_ns = e.flag ? near(at_, now_) : 0;
       return at_.ok();
@@ -266,6 +267,7 @@ bool Record::decode(Entry& e) {
       e.submission.token = at_.number();
       return at_.ok();
     case Kind::schedule:
+      e.flag = (head & kFirst) != 0;
       e.stream = at_.small();
       return at_.ok();
     case Kind::check:

@@ -39,7 +39,7 @@ struct Entry {
   core::Estimates estimates;
   std::shared_ptr<const RecordedPlan> plan;  // plan, replace
   bool flag = false;                     // replace: measured anew. picture: there is one. dispatch: it runs already.
-                                         // begin, state: tasks are measured
+                                         // begin, state: tasks are measured. schedule: its stream is open
   bool offers = false;                   // begin, state: streams' pictures are asked for
   std::uint32_t application = 0;         // give_up
   std::uint32_t skipped = 0, units = 1;  // units, picture: answers as before; units

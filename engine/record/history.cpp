@@ -166,6 +166,16 @@ void Reading::take(const Entry& e) {
       went_on_ns_ = e.went_on_ns;
       found(e);
       return ended(e.batch, e.stage, e.at_ns, false);
+    case Kind::picture:
+      if (const auto s = stream_of_.find(e.stream); e.flag && s != stream_of_.end())
+        out_.offers.push_back(
+            {.at_ns = e.at_ns, .capture_ns = std::clamp<core::TimeNs>(e.picture_ns, 0, e.at_ns), .stream = s->second});
+      return;
+    case Kind::schedule:
+      if (const auto s = stream_of_.find(e.stream);
+          s != stream_of_.end() && out_.streams[s->second].config.waits_for_grants)
+        out_.told.push_back({.at_ns = e.at_ns, .stream = s->second, .open = e.flag});
+      return;
     case Kind::partition_lost:
       for (auto& [batch, flight] : flights_)
         if (flight.live && flight.partition() == e.partition) ended(batch, flight.stage, e.at_ns, true);

@@ -46,6 +46,17 @@ struct History {
     std::uint32_t item = 0, rows = 1, units = 1;  // as core::TaskRef has them
     std::uint32_t fan_out = core::kNone;          // what its route's last stage found; kNone: it has not ended well
   };
+  // Of streams that wait for grants, where the core asked or told:
+  struct Offer {  // a picture that one had at hand then, and had not before
+    core::TimeNs at_ns = 0;
+    core::TimeNs capture_ns = 0;  // by its client's word; 0: it would be taken when it is wanted
+    std::uint32_t stream = 0;     // index into streams
+  };
+  struct Told {
+    core::TimeNs at_ns = 0;
+    std::uint32_t stream = 0;
+    bool open = false;  // every picture is wanted; else it takes turns, and may just have got one
+  };
   struct Plan {
     core::TimeNs at_ns = 0;
     std::shared_ptr<const RecordedPlan> plan;
@@ -67,6 +78,8 @@ struct History {
   std::vector<Frame> frames;  // by at_ns
   std::vector<Run> runs;      // by end_ns
   std::vector<Task> tasks;
+  std::vector<Offer> offers;
+  std::vector<Told> told;
   std::vector<Change> changes;
   std::vector<Happened> notes;
   bool whole = false;  // the core was made within it: nothing came before

@@ -12,7 +12,7 @@
 namespace leat::record {
 
 inline constexpr std::array<char, 8> kMagic = {'l', 'e', 'a', 't', 'r', 'e', 'c', '\n'};
-inline constexpr std::uint32_t kFormat = 2;
+inline constexpr std::uint32_t kFormat = 3;
 inline constexpr std::uint64_t kSegmentBytes = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t kMinSegmentBytes = std::uint64_t{1} << 12;
 inline constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 34;

@@ -238,6 +238,7 @@ std::optional<TimeNs> RecordedCore::picture_ns(core::StreamId stream) const noex
   if (std::byte* at = room(kHead)) {
     *at++ = first_byte(Kind::picture, now.there ? kFirst : 0);
     put_varint(at, asked_);
+    put_varint(at, stream);
     if (now.there) put_varint(at, folded(last_ns_ - now.at_ns));
     ring_->wrote(at);
   }
@@ -537,7 +538,7 @@ void RecordedCore::put_action(const core::Action& a) noexcept {
       put_varint(at, a.token);
       break;
     case core::ActionKind::schedule:
-      *at++ = first_byte(Kind::schedule, 0);
+      *at++ = first_byte(Kind::schedule, core_.schedule(a.stream).open ? kFirst : 0);
       put_varint(at, a.stream);
       break;
   }

@@ -11,6 +11,8 @@ using core::TimeNs;
 
 // Runs about the same time that one is drawn of.
 constexpr std::size_t kNear = 128;
+// So many runs of a size say how long it mostly takes; fewer may all have been kept waiting.
+constexpr std::size_t kEnough = 16;
 // What takes so many times as long as it mostly does was kept waiting by its host. What takes less than that more is of
 // the batch itself.
 constexpr double kStall = 2;
@@ -81,9 +83,10 @@ void RecordedTimes::keep_spans(const record::History& h) {
     }
     std::vector<Span>& spans = spans_[r.partition];
     if (!r.went_on || spans.empty()) first[r.partition] = spans.size();
+    const Near near = nearest(*times_of(key_of(h, r)), table, r.units);
     spans.push_back({.from_ns = std::min(since, r.end_ns - 1),
                      .to_ns = r.end_ns,
-                     .mostly_ns = nearest(*times_of(key_of(h, r)), table, r.units).size->mostly_ns});
+                     .mostly_ns = scaled(near.size->mostly_ns, near.scale)});
     if (r.goes_on) return;
     TimeNs mostly = 0;
     for (std::size_t i = first[r.partition]; i < spans.size(); ++i) mostly += spans[i].mostly_ns;
@@ -101,21 +104,26 @@ const RecordedTimes::Times* RecordedTimes::times_of(StageKey stage) const {
   return found == stages_.end() ? nullptr : &found->second;
 }
 
-// Of the same class, else of the one that takes most nearly as long; of the same size, else of the nearest, the larger
-// of two.
+// Of the same class, else of the one that takes most nearly as long; of the same size, else of the nearest with enough
+// runs, the larger of two.
 RecordedTimes::Near RecordedTimes::nearest(const Times& times, const std::vector<TimeNs>& table, std::uint32_t units) {
   const TimeNs planned = planned_ns(table, units);
   const auto distance = [&](const Class& c) { return std::abs(planned_ns(c.table, units) - planned); };
   auto of = std::ranges::find(times.classes, table, &Class::table);
   const bool same_class = of != times.classes.end();
   if (!same_class) of = std::ranges::min_element(times.classes, {}, distance);
-  auto size = of->sizes.lower_bound(units);
-  if (size == of->sizes.end() ||
-      (size->first != units && size != of->sizes.begin() && units - std::prev(size)->first < size->first - units))
-    size = std::prev(size);
+  std::size_t most = 0;
+  for (const auto& [each, size] : of->sizes) most = std::max(most, size.runs.size());
+  const auto away = [&](const std::pair<const std::uint32_t, Size>& s) {
+    return s.second.runs.size() < std::min(kEnough, most)
+               ? UINT32_MAX
+               : 2 * (s.first > units ? s.first - units : units - s.first) + (s.first < units ? 1 : 0);
+  };
+  const auto size = std::ranges::min_element(of->sizes, {}, away);
   if (same_class && size->first == units) return {.size = &size->second, .seen = true};
   return {.size = &size->second,
-          .scale = static_cast<double>(planned) / static_cast<double>(planned_ns(of->table, size->first))};
+          .scale = static_cast<double>(planned) / static_cast<double>(planned_ns(of->table, size->first)),
+          .seen = same_class && of->sizes.contains(units)};
 }
 
 // What takes `alone_ns` where nothing stalls, from `at_ns` on, which is in the first of the spans or before it.

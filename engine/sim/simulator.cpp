@@ -125,7 +125,7 @@ Run::Run(const Scenario& s)
       core_(s.topology, s.policy, s.limits, s.names),
       estimator_(core::make_estimator(s.policy, s.topology, s.estimate_draws, s.seed)),
       cameras_{.world = Cameras(s.cameras, periods_of(s.cameras, s.streams))},
-      producers_(s.limits.streams),
+      producers_(s.limits.streams, s.write),
       streams_(s.streams.size(), kNone),
       slo_(s.streams.size(), 0),
       comings_(comings_of(s)),
@@ -164,6 +164,7 @@ void Run::open(std::size_t i) {
 
 void Run::come_or_go(const Coming& c) {
   if (!c.goes) return open(c.stream);
+  if (producers_.has(streams_[c.stream])) producers_.close(streams_[c.stream]);
   core_.close_stream(clock(), streams_[c.stream], Reason::stream_closed);
 }
 
@@ -280,13 +281,12 @@ void Run::handle(const Event& e) {
       if (flights_.batches[e.batch].life == e.life && flights_.batches[e.batch].live) reach(e.batch);
       return;
     case EventKind::begin:
-      begin(e.batch);
-      return;
+      return begin(e.batch);
     case EventKind::estimate:
-      estimate();
-      return;
+      return estimate();
     case EventKind::written:
-      return submit(producers_.take(e.batch));
+      if (const std::size_t i = producers_.take(now_, e.batch); i != Producers::kNoPicture) submit(i);
+      return;
     case EventKind::transfer:
       seen_.arrives[e.life] = machine_.links.use(now_, e.batch, e.to, e.takes_ns);
       return;

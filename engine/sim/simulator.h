@@ -99,6 +99,7 @@ struct Scenario {
   // Sorted by at_ns. Of a stream that waits for grants: when its pictures are there; it submits those that are wanted.
   std::vector<Arrival> arrivals;
   std::vector<Producer> producers;        // by stream, of those that wait for grants; the others have the default
+  WriteTimes write;                       // optional: by arrival, of those that wait, in the place of the producers'
   std::vector<Fault> faults;              // sorted by at_ns
   std::vector<Replacement> replacements;  // sorted by at_ns; with Scenario::reality only where routes stay the same
   std::vector<Camera> cameras;            // clients of coordinated streams: they send what they are asked for

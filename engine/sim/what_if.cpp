@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "engine/sim/recorded_pictures.h"
 #include "engine/sim/recorded_times.h"
 #include "engine/sim/simulator.h"
 #include "engine/sim/workload/random.h"
@@ -83,7 +84,8 @@ class Asked {
         q_(question),
         plans_(question.plans.empty() ? history.plans : question.plans),
         tasks_(history, question.seed),
-        times_(history) {}
+        times_(history),
+        pictures_(recorded_pictures(history)) {}
   Result<WhatIf> run();
 
  private:
@@ -91,6 +93,8 @@ class Asked {
   void plans();
   Status streams();
   void arrivals();
+  void count();
+  void answered(const AnswerEvent& e);
   void partitions();
   void stages(const core::Topology& topology, const RecordedPlan& plan);
   [[nodiscard]] TimeNs duration(const Execution& e);
@@ -101,6 +105,7 @@ class Asked {
   const std::vector<History::Plan>& plans_;
   const RecordedTasks tasks_;
   const RecordedTimes times_;
+  const std::vector<RecordedPicture> pictures_;  // by arrival
   Scenario s_;
   std::vector<ModuleId> recorded_;  // by module of the plans that are asked about; kNone: the record does not have it
   std::unordered_map<const core::Topology*, std::vector<RecordedTimes::StageKey>> keys_;  // by route; stage 0
@@ -162,7 +167,6 @@ Status Asked::streams() {
     totals_.push_back(counted_as(i));
     const History::Stream& stream = h_.streams[i];
     core::StreamConfig config = stream.config;
-    config.waits_for_grants = false;
     config.terms = {};
     if (q_.by_name) {
       const std::string& name = out_.applications[totals_.back()].name;
@@ -177,15 +181,44 @@ Status Asked::streams() {
   return Done{};
 }
 
+// Frames of streams that do not wait for grants come when they came; pictures of the others are there when they were,
+// whether they were submitted or not.
 void Asked::arrivals() {
-  for (const History::Frame& f : h_.frames)
-    s_.arrivals.push_back({.at_ns = at(f.at_ns),
-                           .capture_ns = at(f.capture_ns),
+  for (const RecordedPicture& p : pictures_) {
+    const History::Frame& f = h_.frames[p.frame];
+    const TimeNs later = p.capture_ns - f.capture_ns;
+    s_.arrivals.push_back({.at_ns = at(p.at_ns),
+                           .capture_ns = at(p.capture_ns),
                            .stream = f.stream,
                            .items = f.items,
                            .key = f.key,
-                           .deadline_ns = f.deadline_ns == 0 ? 0 : at(f.deadline_ns),
+                           .deadline_ns = f.deadline_ns == 0 ? 0 : at(f.deadline_ns + later),
                            .branch_draw = f.branch_draw | 1});
+  }
+  s_.write = [this](std::size_t picture) { return pictures_[picture].write_ns; };
+}
+
+void Asked::count() {
+  for (const RecordedPicture& p : pictures_) {
+    const History::Frame& f = h_.frames[p.frame];
+    WhatIf::Application& a = out_.applications[totals_[f.stream]];
+    if (p.submitted && f.answered_ns == 0) {
+      ++out_.open;
+      continue;
+    }
+    for (FrameTotals* t : {&out_.was, &a.was}) p.submitted ? t->add(f.outcome, f.reason) : void(++t->left_out);
+    for (FrameTotals* t : {&out_.is, &a.is}) ++t->left_out;  // until it is answered
+  }
+}
+
+void Asked::answered(const AnswerEvent& e) {
+  const RecordedPicture& p = pictures_[e.arrival];
+  const History::Frame& f = h_.frames[p.frame];
+  if (p.submitted && f.answered_ns == 0) return;
+  for (FrameTotals* t : {&out_.is, &out_.applications[totals_[f.stream]].is}) {
+    t->add(e.outcome, e.reason);
+    --t->left_out;
+  }
 }
 
 // As they were lost and came back. One that the record says nothing of is there if it ran anything, or is new.
@@ -236,34 +269,16 @@ Result<WhatIf> Asked::run() {
   partitions();
   s_.policy = q_.policy;
   s_.seed = q_.seed;
-  for (const History::Frame& f : h_.frames) {
-    if (f.answered_ns == 0) {
-      ++out_.open;
-      continue;
-    }
-    for (FrameTotals* t : {&out_.was, &out_.applications[totals_[f.stream]].was}) {
-      ++t->frames;
-      ++t->outcomes[static_cast<std::size_t>(f.outcome)];
-      ++t->reasons[static_cast<std::size_t>(f.reason)];
-    }
-  }
-  s_.on_answer = [&](const AnswerEvent& e) {
-    const History::Frame& f = h_.frames[e.arrival];
-    if (f.answered_ns == 0) return;
-    for (FrameTotals* t : {&out_.is, &out_.applications[totals_[f.stream]].is}) {
-      ++t->frames;
-      ++t->outcomes[static_cast<std::size_t>(e.outcome)];
-      ++t->reasons[static_cast<std::size_t>(e.reason)];
-    }
-  };
+  count();
+  s_.on_answer = [this](const AnswerEvent& e) { answered(e); };
   s_.duration = [&](const Execution& e) { return duration(e); };
   s_.goes_on = std::ranges::any_of(h_.runs, &History::Run::went_on);
-  s_.fan_out = [&](std::size_t frame, ModuleId module, std::uint32_t item) {
-    return tasks_.fan_out(frame, recorded_[module], item);
+  s_.fan_out = [&](std::size_t picture, ModuleId module, std::uint32_t item) {
+    return tasks_.fan_out(pictures_[picture].frame, recorded_[module], item);
   };
   if (tasks_.differ())
-    s_.size = [&](std::size_t frame, ModuleId module, std::uint32_t item) {
-      return tasks_.units(frame, recorded_[module], item);
+    s_.size = [&](std::size_t picture, ModuleId module, std::uint32_t item) {
+      return tasks_.units(pictures_[picture].frame, recorded_[module], item);
     };
   out_.cpu_seconds = sim::run(s_).cpu_seconds;
   return std::move(out_);

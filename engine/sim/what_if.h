@@ -3,8 +3,10 @@
 // where they were, and how long a batch takes is drawn from the record (recorded_times.h). Nothing is compared one by
 // one: in overload two runs of one load differ in many frames, and agree rather in their totals.
 //
-// Left aside: when coordinated streams and those that wait for grants would have been asked for their frames. They come
-// when they came.
+// Streams that wait for grants have their pictures when they had them, and are asked for them anew: what they submit is
+// what the other run had room for (recorded_pictures.h).
+//
+// Left aside: when coordinated streams would have been asked for their frames. They come when they came.
 //
 // Set-up and tools; several threads may ask at a time. A record that was tampered with can end the process, as it can
 // in replay().
@@ -30,13 +32,23 @@ struct Question {
 };
 
 struct FrameTotals {
-  std::uint64_t frames = 0;
+  std::uint64_t frames = 0;    // that were submitted
+  std::uint64_t left_out = 0;  // pictures that were there and not wanted (recorded_pictures.h)
   std::array<std::uint64_t, kOutcomeCount> outcomes{};
   std::array<std::uint64_t, kReasonCount> reasons{};
 
   [[nodiscard]] std::uint64_t of(Outcome o) const { return outcomes[static_cast<std::size_t>(o)]; }
   [[nodiscard]] double in_time() const {
     return frames == 0 ? 1 : static_cast<double>(of(Outcome::completed)) / static_cast<double>(frames);
+  }
+  [[nodiscard]] double of_pictures() const {  // of all that were there, those that were completed
+    const std::uint64_t all = frames + left_out;
+    return all == 0 ? 1 : static_cast<double>(of(Outcome::completed)) / static_cast<double>(all);
+  }
+  void add(Outcome outcome, Reason reason) {
+    ++frames;
+    ++outcomes[static_cast<std::size_t>(outcome)];
+    ++reasons[static_cast<std::size_t>(reason)];
   }
 };
 

@@ -9,6 +9,7 @@
 
 #include "engine/core/test/test_bench.h"
 #include "engine/papers/presets.h"
+#include "engine/sim/recorded_pictures.h"
 #include "engine/sim/recorded_times.h"
 #include "engine/sim/simulator.h"
 #include "engine/sim/workload/random.h"
@@ -263,6 +264,103 @@ TEST(WhatIf, WhatWentOnByItselfDoesSoAgain) {
   }
 }
 
+// A detector and a classifier of what it finds; two partitions do some 850 pictures a second.
+core::Topology detected_and_named(std::uint32_t partitions) {
+  core::Topology t = core::test::chain(2, 1, 4, 200 * kUs, 1'200 * kUs, 100 * kMs);
+  t.routes[1].stages[0].latency = core::test::affine(100 * kUs, 100 * kUs, 16);
+  t.routes[1].batch = 16;
+  t.partitions.resize(partitions);
+  for (core::RouteSpec& r : t.routes) {
+    r.stages[0].pool.resize(partitions);
+    for (core::PartitionId p = 0; p < partitions; ++p) r.stages[0].pool[p] = p;
+  }
+  t.modules[1].fan_out_cap = 4;
+  t.modules[1].items_per_request = 3;
+  return t;
+}
+
+// Cameras that wait for grants, some slower than others to write a picture.
+Scenario filmed(std::uint32_t cameras, TimeNs period_ns, TimeNs length, std::uint32_t partitions = 2) {
+  Scenario s = world(detected_and_named(partitions), 1, 50, kSecond);
+  s.streams.clear();
+  s.arrivals.clear();
+  for (std::uint32_t c = 0; c < cameras; ++c) {
+    s.streams.push_back({.depth = 4, .supersede = core::Supersede::latest, .waits_for_grants = true});
+    s.producers.push_back({.write_ns = (1 + c % 5) * 400 * kUs});
+    for (TimeNs at = 1 + period_ns * c / cameras; at < length; at += period_ns)
+      s.arrivals.push_back({.at_ns = at, .capture_ns = at, .stream = c});
+  }
+  std::ranges::stable_sort(s.arrivals, {}, &Arrival::at_ns);
+  return s;
+}
+
+double of_pictures(const std::vector<WhatIf>& draws) {
+  double sum = 0;
+  for (const WhatIf& d : draws) sum += d.is.of_pictures();
+  return sum / static_cast<double>(draws.size());
+}
+
+// What they submit is asked for anew: of the frames and of the pictures as many are in time as in the record, with room
+// for all and without.
+TEST(WhatIf, StreamsThatWaitForGrantsAreAskedAnew) {
+  for (const std::uint32_t cameras : {6u, 60u}) {
+    Scenario s = filmed(cameras, 40 * kMs, 40 * kSecond);
+    Tape tape;
+    const Outcomes out = run_as(s, "leat", &tape.ring);
+    const auto draws = asked(history_of(tape), {.policy = policy("leat")});
+    const WhatIf& one = draws.front();
+    std::printf(
+        "%u cameras, seed %llu: %.2f of the frames and %.2f of the pictures in the record, %.2f and %.2f drawn\n",
+        cameras, static_cast<unsigned long long>(kSeed), 100 * one.was.in_time(), 100 * one.was.of_pictures(),
+        100 * in_time(draws), 100 * of_pictures(draws));
+    EXPECT_EQ(one.was.frames, out.counters.total.submitted);
+    EXPECT_EQ(one.was.left_out == 0, cameras == 6);
+    // The core did not see each that it did not want.
+    EXPECT_NEAR(static_cast<double>(one.was.frames + one.was.left_out), static_cast<double>(s.arrivals.size()),
+                0.002 * static_cast<double>(s.arrivals.size()));
+    for (const WhatIf& d : draws) EXPECT_EQ(d.is.frames + d.is.left_out, one.was.frames + one.was.left_out);
+    expect_as_recorded(draws);
+    EXPECT_NEAR(100 * of_pictures(draws), 100 * one.was.of_pictures(), 0.5);
+  }
+}
+
+// With other partitions other pictures are wanted.
+TEST(WhatIf, WithMoreRoomMorePicturesAreWanted) {
+  Scenario s = filmed(60, 40 * kMs, 20 * kSecond);
+  Tape tape;
+  (void)run_as(s, "leat", &tape.ring);
+  const record::History history = history_of(tape);
+  Scenario more = filmed(60, 40 * kMs, 20 * kSecond, 4);
+  const Outcomes out = run_as(more, "leat");
+  const double truth =
+      static_cast<double>(out.counters.total.of(Outcome::completed)) / static_cast<double>(more.arrivals.size());
+  auto plans = with_partitions(history, {}, {"p0", "p1"});
+  ASSERT_TRUE(plans.ok()) << plans.error();
+  const auto draws = asked(history, {.policy = policy("leat"), .plans = *plans});
+  std::printf("two partitions more, seed %llu: %.2f of the pictures instead of %.2f, and asked of the record %.2f\n",
+              static_cast<unsigned long long>(kSeed), 100 * truth, 100 * draws.front().was.of_pictures(),
+              100 * of_pictures(draws));
+  EXPECT_GT(truth, draws.front().was.of_pictures() + 0.1);
+  EXPECT_NEAR(100 * of_pictures(draws), 100 * truth, 1);
+}
+
+// A camera that pauses while every picture is wanted has none meanwhile, and one that closes has none behind that.
+TEST(WhatIf, WhereEveryPictureIsWantedNoneIsMissing) {
+  Scenario s = filmed(4, 40 * kMs, 10 * kSecond);
+  s.lives = {{.closed_ns = 7 * kSecond}};
+  std::erase_if(s.arrivals, [](const Arrival& a) {
+    return a.stream == 0 ? a.at_ns > 6 * kSecond : a.stream == 1 && a.at_ns / kSecond == 5;
+  });
+  Tape tape;
+  (void)run_as(s, "leat", &tape.ring);
+  const auto pictures = recorded_pictures(history_of(tape));
+  ASSERT_EQ(pictures.size(), s.arrivals.size());
+  for (std::size_t i = 0; i < pictures.size(); ++i) {
+    EXPECT_TRUE(pictures[i].submitted);
+    EXPECT_EQ(pictures[i].capture_ns, s.arrivals[i].capture_ns);
+  }
+}
+
 // A partition that its host kept waiting is slow while it was, for whatever runs there, and nowhere else.
 TEST(WhatIf, StallsStayWhereTheyWere) {
   const core::Topology topology = all_on_all(2);
@@ -319,6 +417,27 @@ TEST(WhatIf, TimesOfOtherSizesAndClassesFollowThePlan) {
   EXPECT_FALSE(cut.seen);
   EXPECT_NEAR(static_cast<double>(cut.ns), 8e6 * (8e6 + kOverheadNs) / 8e6, 400'000);
   EXPECT_EQ(times.draw({.module = "m9"}, table, 2, core::kNone, kSecond, 7).ns, 8 * kMs);
+}
+
+// One run that its host kept waiting says nothing of its size, nor of larger ones.
+TEST(WhatIf, AFewRunsOfASizeDecideNothing) {
+  record::History h;
+  auto plan = std::make_shared<record::RecordedPlan>();
+  plan->topology = all_on_all(1);
+  plan->names.modules = {"m0", "m1", "m2"};
+  h.plans = {{.at_ns = 0, .plan = plan}};
+  const auto run = [&](TimeNs at, std::uint32_t units, TimeNs took) {
+    h.runs.push_back({.sent_ns = at, .start_ns = at, .end_ns = at + took, .units = units});
+  };
+  for (int i = 0; i < 50; ++i) run(i * 50 * kMs, 2, 8 * kMs);
+  run(3 * kSecond, 4, 40 * kMs);
+  const RecordedTimes times(h);
+  const auto& table = plan->topology.routes[0].stages[0].latency;
+  const auto of = [&](std::uint32_t units) { return times.draw({.module = "m0"}, table, units, core::kNone, 0, 7); };
+  EXPECT_TRUE(of(4).seen);
+  EXPECT_FALSE(of(8).seen);
+  EXPECT_NEAR(static_cast<double>(of(4).ns), 12e6, 1);
+  EXPECT_NEAR(static_cast<double>(of(8).ns), 20e6, 1);
 }
 
 }  // namespace

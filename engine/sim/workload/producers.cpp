@@ -32,13 +32,21 @@ bool Producers::begin(TimeNs now, State& s) {
   s.used = s.granted;
   s.written = std::exchange(s.newest, kNoPicture);
   s.writes = true;
-  s.written_ns = now + s.producer.write_ns;
+  s.written_ns = now + (write_ ? write_(s.written) : s.producer.write_ns);
   ++writing_;
   return true;
 }
 
-std::size_t Producers::take(core::StreamId stream) {
+void Producers::close(core::StreamId stream) {
   State& s = all_[stream];
+  left_out_ += (s.newest != kNoPicture ? 1 : 0) + (s.writes ? 1 : 0);
+  writing_ -= s.writes ? 1 : 0;
+  s = {};
+}
+
+std::size_t Producers::take(TimeNs now, core::StreamId stream) {
+  State& s = all_[stream];
+  if (!s.writes || s.written_ns != now) return kNoPicture;
   s.writes = false;
   --writing_;
   return s.written;

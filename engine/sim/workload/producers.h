@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "engine/core/scheduler.h"
@@ -22,19 +23,25 @@ struct Producer {
   bool looks_once = false;
 };
 
+// How long the picture of an arrival is written; empty: as its producer says.
+using WriteTimes = std::function<TimeNs(std::size_t arrival)>;
+
 class Producers {
  public:
   static constexpr std::size_t kNoPicture = SIZE_MAX;
 
-  explicit Producers(std::uint32_t streams) : all_(streams) {}
+  // `write` outlives this.
+  Producers(std::uint32_t streams, const WriteTimes& write) : all_(streams), write_(write) {}
 
   void open(core::StreamId stream, const Producer& producer) { all_[stream] = {.producer = producer, .waits = true}; }
+  void close(core::StreamId stream);  // what it has is left out
   [[nodiscard]] bool has(core::StreamId stream) const noexcept { return all_[stream].waits; }
   // A picture has come; what the stream was told is new. True: one is written, until written_ns().
   [[nodiscard]] bool came(TimeNs now, core::StreamId stream, std::size_t arrival);
   [[nodiscard]] bool told(TimeNs now, core::StreamId stream, bool open, std::uint64_t granted);
   [[nodiscard]] TimeNs written_ns(core::StreamId stream) const noexcept { return all_[stream].written_ns; }
-  [[nodiscard]] std::size_t take(core::StreamId stream);  // the arrival that is submitted now
+  // The arrival that is submitted now; kNoPicture: none is, its stream was closed.
+  [[nodiscard]] std::size_t take(TimeNs now, core::StreamId stream);
   [[nodiscard]] bool offers(core::StreamId stream) const noexcept { return all_[stream].asks; }
   [[nodiscard]] std::size_t picture(core::StreamId stream) const noexcept {
     return all_[stream].newest;
@@ -57,6 +64,7 @@ class Producers {
   [[nodiscard]] bool begin(TimeNs now, State& state);
 
   std::vector<State> all_;  // by StreamId
+  const WriteTimes& write_;
   std::uint32_t writing_ = 0;
   std::uint64_t left_out_ = 0;
 };

@@ -88,7 +88,9 @@ Result<std::vector<History::Plan>> plans_of_file(const std::string& path, const 
 }
 
 Json totals(const sim::FrameTotals& t) {
-  Json reasons = Json::object(), out = {{"frames", t.frames}, {"in_time", t.in_time()}};
+  Json reasons = Json::object(),
+       out = {
+           {"frames", t.frames}, {"left_out", t.left_out}, {"in_time", t.in_time()}, {"of_pictures", t.of_pictures()}};
   for (std::size_t o = 1; o < kOutcomeCount; ++o) out[name_of(static_cast<Outcome>(o))] = t.outcomes[o];
   for (std::size_t r = 1; r < kReasonCount; ++r)
     if (t.reasons[r] != 0) reasons[name_of(static_cast<Reason>(r))] = t.reasons[r];
@@ -104,6 +106,7 @@ Json drawn(const std::vector<sim::WhatIf>& draws, Of&& of) {
   for (const sim::WhatIf& d : draws) {
     const sim::FrameTotals& t = of(d);
     sum.frames += t.frames;
+    sum.left_out += t.left_out;
     for (std::size_t o = 0; o < kOutcomeCount; ++o) sum.outcomes[o] += t.outcomes[o];
     for (std::size_t r = 0; r < kReasonCount; ++r) sum.reasons[r] += t.reasons[r];
     low = std::min(low, t.in_time());
@@ -188,6 +191,7 @@ std::string line_of(const std::string& what, const std::string& policy, const Js
   out += t.contains("least_in_time") ? formatted("  %6.2f to %6.2f", 100 * t.at("least_in_time").get<double>(),
                                                  100 * t.at("most_in_time").get<double>())
                                      : std::string(18, ' ');
+  out += formatted(" %10.2f", 100 * t.at("of_pictures").get<double>());
   for (const Outcome o : {Outcome::late, Outcome::dropped, Outcome::failed, Outcome::rejected})
     out += formatted(" %9.2f", part(t, name_of(o)));
   return out + "\n";
@@ -199,8 +203,8 @@ std::string totals_text(const Json& r) {
                     formatted(": %.3f s, %llu frames that were answered; batch times drawn %llu times from seed %lld\n",
                               r.at("seconds").get<double>(), recorded.at("frames").get<unsigned long long>(),
                               r.at("draws").get<unsigned long long>(), r.at("seed").get<long long>());
-  out += formatted("%-20s %-12s %9s  %16s %9s %9s %9s %9s\n", "application", "policy", "in time %", "draws", "late %",
-                   "dropped %", "failed %", "rejected %");
+  out += formatted("%-20s %-12s %9s  %16s %10s %9s %9s %9s %9s\n", "application", "policy", "in time %", "draws",
+                   "pictures %", "late %", "dropped %", "failed %", "rejected %");
   const auto block = [&](const std::string& name, const Json& was, auto&& of) {
     out += line_of(name, "as it was", was);
     for (const Json& p : r.at("policies")) out += line_of("", p.at("name").get<std::string>(), of(p));
