@@ -30,12 +30,13 @@ constexpr cli::Option kOptions[] = {
      .letter = 'p',
      .type = cli::Type::path,
      .value = "FILE",
-     .help = "the plan, as leat plan writes it; needed without --replay"},
+     .help = "the plan, as leat plan writes it; needed without --replay; with it: as if this one had held throughout"},
     {.name = "replay",
      .type = cli::Type::path,
      .value = "RECORD",
      .help = "instead of all that: do again what this record of leatd's holds, and compare every action of its "
-             "scheduler; with --presets, --plan, --without or --twice: what would have become of its frames"},
+             "scheduler; with --presets, --plan, --without or --twice: what would have become of its frames "
+             "(docs/reference/record.md)"},
     {.name = "without",
      .type = cli::Type::text,
      .value = "LIST",
@@ -88,7 +89,9 @@ constexpr cli::Option kOptions[] = {
      .value = "LOW:HIGH:STEP",
      .help = "also run these loads: attainment over load"},
     cli::integer_option("seed", "1", 0, 1e15, "the first seed"),
-    cli::integer_option("seeds", "1", 1, 1000, "how many, paired over presets and loads"),
+    cli::integer_option("seeds", "1", 1, 1000,
+                        "how many, paired over presets and loads; with --replay how often batch times are drawn, 8 "
+                        "times unless it is given"),
     cli::real_option("seconds", "0", 0, 1e7, "length of the arrivals; 0: the trace's own, else 60", "S"),
     cli::real_option("bin-ms", "0", 0, 1e8, "replay a rate series with bins of this length; 0: its own", "MS"),
     {.name = "profiles",
@@ -148,10 +151,11 @@ constexpr cli::Command kCommand = {
         "With --replay nothing is simulated: the scheduler that a leatd recorded ([daemon] recorder) is made again and "
         "fed what that one was fed. All of its actions are the same; one that differs is a fault, or another "
         "release.\n\n"
-        "With --replay and another policy, plan or set of partitions the record's frames come as they came, and "
-        "batches "
-        "take times that are drawn from the record, --seeds times (8). The totals stand beside the recorded ones; "
-        "those of the recorded policy show how far to trust the others.",
+        "With --replay and another policy, plan or set of partitions the record's frames come as they came, streams "
+        "that wait for grants have their pictures when they had them and are asked for them anew, and batches take "
+        "times that are drawn from the record, --seeds times (8). The totals stand beside the recorded ones; those of "
+        "the recorded policy show how far to trust the others. In time: of the frames that were submitted. Pictures: "
+        "of all that there were, wanted or not.",
     .options = kOptions,
     .examples = kExamples,
     .see_also = "leat-plan(1), leat-record(1), leatd(8)",
