@@ -9,7 +9,9 @@ namespace {
 using core::TimeNs;
 using record::History;
 
-constexpr std::size_t kUsual = 10;  // the tenth part of a list is not less than this one
+constexpr TimeNs kShortestNs = 100'000;  // no camera takes pictures faster
+constexpr TimeNs kSeldomSeen = 8;        // one of so many is seen at least
+constexpr std::size_t kUsual = 10;       // the tenth part of a list is not less than this one
 
 template <class List>
 TimeNs least_usual(List list) {
@@ -81,8 +83,6 @@ void StreamPictures::find_lag() {
 }
 
 void StreamPictures::find_period() {
-  period_ns_ = h_.streams[stream_].config.period_ns;
-  if (period_ns_ > 0) return;
   std::vector<TimeNs> apart;
   for (std::size_t i = 1; i < known_.size(); ++i)
     if (known_[i].capture_ns > known_[i - 1].capture_ns)
@@ -92,7 +92,10 @@ void StreamPictures::find_period() {
   if (apart.empty()) return;
   const auto middle = apart.begin() + static_cast<std::ptrdiff_t>(apart.size() / 2);
   std::ranges::nth_element(apart, middle);
-  period_ns_ = *middle;
+  period_ns_ = std::max(*middle, kShortestNs);
+  // Its client's word is taken as far as what was seen bears it out.
+  const TimeNs said = h_.streams[stream_].config.period_ns;
+  if (said < period_ns_ && said > period_ns_ / kSeldomSeen) period_ns_ = std::max(said, kShortestNs);
 }
 
 // As it was told last.

@@ -324,6 +324,19 @@ TEST(WhatIf, StreamsThatWaitForGrantsAreAskedAnew) {
   }
 }
 
+// What a client says of its period is taken where its pictures bear it out, and is no way to fill the memory.
+TEST(WhatIf, APeriodThatNobodyKeepsIsNotBelieved) {
+  Scenario s = filmed(60, 40 * kMs, 4 * kSecond);
+  Tape tape;
+  (void)run_as(s, "leat", &tape.ring);
+  record::History history = history_of(tape);
+  const std::size_t pictures = recorded_pictures(history).size();
+  for (record::History::Stream& stream : history.streams) stream.config.period_ns = 1;
+  EXPECT_EQ(recorded_pictures(history).size(), pictures);
+  for (record::History::Stream& stream : history.streams) stream.config.period_ns = 40 * kMs;
+  EXPECT_EQ(recorded_pictures(history).size(), pictures);
+}
+
 // With other partitions other pictures are wanted.
 TEST(WhatIf, WithMoreRoomMorePicturesAreWanted) {
   Scenario s = filmed(60, 40 * kMs, 20 * kSecond);
