@@ -217,6 +217,25 @@ class Camera {
   std::optional<Stream> stream_;
 };
 
+// How batches run, over all partitions, modules and sizes, as status says.
+struct Ways {
+  int sizes = 0, one_launch = 0, models_graph = 0;
+  [[nodiscard]] int plain() const { return sizes - one_launch - models_graph; }
+};
+inline Ways ways_of(const Leatd& leatd) {
+  Ways out;
+  const Json status = Json::parse(leatd.status_json());
+  for (const Json& partition : status.at("partitions"))
+    for (const Json& module : partition.at("gpu").at("modules"))
+      for (const Json& batch : module.at("graphs").at("batches")) {
+        ++out.sizes;
+        const bool one_launch = batch.at("one_launch").get<bool>();
+        out.one_launch += one_launch ? 1 : 0;
+        out.models_graph += batch.at("graph").get<bool>() && !one_launch ? 1 : 0;
+      }
+  return out;
+}
+
 // Each frame was answered once, and nothing of it is held any more.
 inline void expect_exact_ledger(const Leatd& leatd, std::uint64_t sent) {
   EXPECT_TRUE(eventually([&] { return value(*leatd.total(), StreamCounter::in_flight) == 0; }));

@@ -201,6 +201,54 @@ TEST(GpuServe, SaysItsMemoryAndItsGraphs) {
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
 
+// Each of the three ways is served where it is the fastest, by what a stand-in makes dear: status says which it is, and
+// what is put on the stream for a batch says so too. A frame is read where it lies where copies are dear.
+struct Fastest {
+  const char* name;
+  std::uint32_t put_us, launch_us, graph_launch_us;  // of copies and kernels, of the model without a graph, of graphs
+  int Ways::*all;                                    // sizes run so; none: plain
+  std::uint64_t least, most;                         // launches a batch
+};
+class EachWay : public testing::TestWithParam<Fastest> {};
+TEST_P(EachWay, IsServedWhereItIsTheFastest) {
+  const Fastest& way = GetParam();
+  fake::State& state = gpus().state();
+  state.put_us = way.put_us, state.launch_us = way.launch_us, state.graph_launch_us = way.graph_launch_us;
+  // By profiles: nothing is measured while it serves.
+  Leatd leatd(shapes_on(partition_on("whole", "gpu", 0), "", split().profiles));
+  const Ways ways = ways_of(leatd);
+  EXPECT_EQ(ways.sizes, 4 + 16) << leatd.status_json();
+  const int so = way.all != nullptr ? ways.*way.all : ways.plain();
+  EXPECT_GT(4 * so, 3 * ways.sizes) << leatd.status_json();  // a host that stands still may make another the faster
+  const auto batches = [&] {
+    std::uint64_t sum = 0;
+    for (const std::uint32_t m : {0U, 1U})
+      sum += leatd.record(RecordKind::module, m)->value(shm::ModuleCounter::batches).value_or(0);
+    return sum;
+  };
+  Camera camera(leatd, "ways");
+  ASSERT_NO_FATAL_FAILURE(camera.pump(1));
+  ASSERT_NO_FATAL_FAILURE(camera.drain());
+  ASSERT_TRUE(eventually([&] { return value(*leatd.total(), StreamCounter::in_flight) == 0; }));
+  const std::uint64_t launches = state.launches, before = batches();
+  ASSERT_NO_FATAL_FAILURE(camera.pump(20));
+  ASSERT_NO_FATAL_FAILURE(camera.drain());
+  ASSERT_TRUE(eventually([&] { return value(*leatd.total(), StreamCounter::in_flight) == 0; }));
+  const std::uint64_t put = state.launches - launches, ran = batches() - before;
+  state.put_us = state.launch_us = state.graph_launch_us = 0;
+  EXPECT_GT(ran, 0U);
+  if (so == ways.sizes) {
+    EXPECT_GE(put, way.least * ran) << ran << " batches";
+    EXPECT_LE(put, way.most * ran) << ran << " batches";
+  }
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+// Of a plain batch: its jobs, the pictures, the model and its outputs; frames that are uploaded besides.
+INSTANTIATE_TEST_SUITE_P(OfThree, EachWay,
+                         testing::Values(Fastest{"OneLaunch", 4000, 0, 0, &Ways::one_launch, 1, 1},
+                                         Fastest{"Plain", 0, 0, 20'000, nullptr, 4, 12}),
+                         [](const auto& p) { return std::string(p.param.name); });
+
 // Stages on either side of an edge, whose rows are others for each batch, run as graphs where launches are slow;
 // nothing leaves the device for it, and answers are the CPU's.
 TEST(GpuServe, StagesBesideAnEdgeRunAsGraphs) {
