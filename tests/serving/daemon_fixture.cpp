@@ -69,6 +69,19 @@ std::string recorded(const std::string& config, const std::string& folder) {
   return config.substr(0, at + table.size()) + lines + config.substr(at + table.size());
 }
 
+// What a new observer is told; nothing: it is not let in, or there is no leatd.
+template <class Answer, class Ask>
+std::optional<Answer> observed(const std::string& socket, const Ask& ask) {
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  leat_error error = LEAT_ERROR_timed_out;
+  while (error == LEAT_ERROR_timed_out && std::chrono::steady_clock::now() < until) {
+    auto observer = shm::Observer::connect(socket, &error);
+    if (!observer.ok()) continue;
+    if (auto answer = ask(*observer, &error); answer.ok()) return std::move(*answer);
+  }
+  return std::nullopt;
+}
+
 void replay(const std::string& folder) {
   const std::string file = record_in(folder);
   if (!fs::exists(file)) return;
@@ -162,7 +175,7 @@ int Leatd::stop() {
   if (pid_ == 0) return -1;
   (void)::kill(pid_, SIGTERM);
   int raw = 0;
-  if (!eventually([&] { return waitpid(pid_, &raw, WNOHANG) == pid_; }, std::chrono::milliseconds(15000))) {
+  if (!eventually([&] { return waitpid(pid_, &raw, WNOHANG) == pid_; })) {
     kill();
     return -1;
   }
@@ -182,11 +195,8 @@ void Leatd::kill() {
 std::string Leatd::log() const { return read_file(log_); }
 
 std::string Leatd::status_json() const {
-  leat_error error{};
-  auto observer = shm::Observer::connect(socket_, &error);
-  if (!observer.ok()) return {};
-  auto text = observer->status(&error);
-  return text.ok() ? *text : std::string();
+  return observed<std::string>(socket_, [](shm::Observer& o, leat_error* error) { return o.status(error); })
+      .value_or("");
 }
 
 std::vector<pid_t> Leatd::workers() const {
@@ -199,11 +209,9 @@ std::vector<pid_t> Leatd::workers() const {
 }
 
 std::optional<shm::CountersReader> Leatd::counters() const {
-  leat_error error{};
-  auto observer = shm::Observer::connect(socket_, &error);
-  if (!observer.ok()) return std::nullopt;
-  auto counters = observer->counters(&error);
-  if (!counters.ok()) return std::nullopt;
+  auto counters =
+      observed<shm::Observer::Counters>(socket_, [](shm::Observer& o, leat_error* error) { return o.counters(error); });
+  if (!counters) return std::nullopt;
   auto reader = shm::CountersReader::map(std::move(counters->fd), counters->bytes);
   if (!reader.ok()) return std::nullopt;
   return std::move(*reader);

@@ -16,6 +16,10 @@
 
 namespace leat::test {
 
+// How long what is to come may take: a limit, not a bar, for a machine that does other things may hold up any process
+// for seconds.
+inline constexpr std::chrono::minutes kPatience(1);
+
 // A folder of its own under the system's temporary one; removed with everything in it.
 class ScratchFolder {
  public:
@@ -35,7 +39,7 @@ struct Exit {
   std::string err;  // what it wrote to stderr
 };
 // Runs a program to its end (killed after `limit`).
-Exit run_to_end(const std::vector<std::string>& words, std::chrono::milliseconds limit);
+Exit run_to_end(const std::vector<std::string>& words, std::chrono::milliseconds limit = kPatience);
 
 class Leatd {
  public:
@@ -58,6 +62,7 @@ class Leatd {
   bool alive() const;
   std::string log() const;  // what it wrote to stderr
 
+  // These two ask again where leatd only keeps silent: held up, it answers later than an observer waits.
   std::string status_json() const;                      // empty: no daemon
   std::optional<shm::CountersReader> counters() const;  // goes on while no further observer is let in
   std::optional<shm::RecordSnapshot> record(shm::RecordKind kind, std::uint32_t index) const;
@@ -80,7 +85,7 @@ std::uint64_t paint(const leat_frame& frame, std::uint64_t seed);
 
 // Waits, by looking again and again, until `condition` holds or the time is up.
 template <class Condition>
-bool eventually(Condition condition, std::chrono::milliseconds limit = std::chrono::milliseconds(10000)) {
+bool eventually(Condition condition, std::chrono::milliseconds limit = kPatience) {
   const auto end = std::chrono::steady_clock::now() + limit;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;

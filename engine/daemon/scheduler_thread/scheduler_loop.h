@@ -159,6 +159,7 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
     std::uint32_t queued = 0;                  // batches sent and not finished
     std::int64_t last_ended_ns = 0;            // its latest batch; 0: none since it came up
     std::int64_t hangs_at_ns = core::kNever;   // when its oldest batch has run too long
+    bool excused = false;                      // it has had that time twice, since leatd stood still as well
     std::array<std::uint32_t, worker::kMaxQueuedBatches> order{};  // their indexes, oldest first
     Sequel sequel;                                                 // before them all
     AccessUnits units;
