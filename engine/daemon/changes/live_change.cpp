@@ -15,8 +15,9 @@
 namespace leat::daemon {
 namespace {
 
-constexpr std::int64_t kLookNs = 50'000'000;      // at a trial
-constexpr std::int64_t kEmptyNs = 3'000'000'000;  // beyond the objective: then what is left of it fails
+constexpr std::int64_t kLookNs = 50'000'000;  // at a trial
+constexpr std::int64_t kEmptyNs =
+    10'000'000'000;  // beyond the objective, as a busy host may need: then what is left of it fails
 constexpr const char* kAsBefore = "; what was served is served as before";
 constexpr const char* kAsInSteps = "; what has changed stays";
 constexpr int kMaxBacks = 5;
