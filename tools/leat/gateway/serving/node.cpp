@@ -7,7 +7,9 @@ namespace leat::gateway {
 namespace {
 
 constexpr auto kAsk = std::chrono::milliseconds(200);
-constexpr std::int64_t kStaleNs = 1'500'000'000;
+// How long leatd may be silent is counted in moments of this process, for a host that stands still stops both.
+constexpr auto kBeat = std::chrono::milliseconds(250);
+constexpr unsigned kStaleBeats = 6;
 
 }  // namespace
 
@@ -35,11 +37,13 @@ Node::Seen Node::seen() {
   return out;
 }
 
-Node::Node(boost::asio::io_context& io, NodeOptions options) : io_(io), options_(std::move(options)), timer_(io) {
+Node::Node(boost::asio::io_context& io, NodeOptions options)
+    : io_(io), options_(std::move(options)), timer_(io), beat_(io) {
   auto none = std::make_shared<Catalogue>();
   none->phase = "leatd has not been asked yet";
   catalogue_ = std::move(none);
   ask();
+  beat();
 }
 
 Node::~Node() {
@@ -49,10 +53,10 @@ Node::~Node() {
   streams_.end();
 }
 
-bool Node::ready() const noexcept { return catalogue_->ready() && ::leat_now_ns() - looked_ns_ < kStaleNs; }
+bool Node::ready() const noexcept { return catalogue_->ready() && silent_beats_ < kStaleBeats; }
 
 std::string Node::why_not() const {
-  if (::leat_now_ns() - looked_ns_ >= kStaleNs) return "leatd does not answer";
+  if (silent_beats_ >= kStaleBeats) return "leatd does not answer";
   return catalogue_->serving ? "no partition is up" : catalogue_->phase;
 }
 
@@ -68,7 +72,7 @@ void Node::ask() {
 void Node::told(Seen seen) {
   if (!seen.catalogue.serving && seen.catalogue.models.empty()) seen.catalogue.models = catalogue_->models;
   catalogue_ = std::make_shared<const Catalogue>(std::move(seen.catalogue));
-  looked_ns_ = ::leat_now_ns();
+  silent_beats_ = 0;
   window_.before = std::move(window_.now);
   window_.now = seen.sample ? std::move(*seen.sample) : tools::Sample{};
   sweep();
@@ -76,6 +80,15 @@ void Node::told(Seen seen) {
   timer_.expires_after(kAsk);
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) ask();
+  });
+}
+
+void Node::beat() {
+  beat_.expires_after(kBeat);
+  beat_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    ++silent_beats_;
+    beat();
   });
 }
 

@@ -86,15 +86,16 @@ class Node {
   void opened(const StreamSpec& spec, Link::Opening opening);
   void sweep();
   bool make_room();
+  void beat();
 
   boost::asio::io_context& io_;
   const NodeOptions options_;
   std::shared_ptr<const Catalogue> catalogue_ = std::make_shared<Catalogue>();
   tools::Window window_;
-  std::int64_t looked_ns_ = 0;
   std::map<StreamKey, std::shared_ptr<Link>> links_;
   std::map<StreamKey, std::vector<OnLink>> opening_;
-  boost::asio::steady_timer timer_;
+  boost::asio::steady_timer timer_, beat_;
+  unsigned silent_beats_ = 0;  // since leatd answered last
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::optional<tools::Watch> watch_;  // the asking thread's
   InTurn asking_, streams_;
