@@ -40,7 +40,7 @@ TEST_P(CloseInFlight, ExpelsNobody) {
       streams.pop_back();  // closes it, and hands over what was not flushed
       std::uint32_t answers = 0;
       while (answers < kept) {
-        const auto answer = client->next_answer(std::chrono::seconds(5));
+        const auto answer = client->next_answer(kPatience);
         if (!answer) return std::string(client->connected() ? "an answer is missing" : "it was expelled");
         if (answer->raw().cookie < 7) ++answers;
       }

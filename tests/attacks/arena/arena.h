@@ -16,8 +16,8 @@
 //   * where an attack has a purpose that leatd's counters show, it got there;
 //   * leatd ends when told, while the attack goes on anew, within two seconds and with nothing in flight.
 // Times are of one moment on a machine that others use too: a percentile is the median of several rounds', and each
-// figure is measured again, up to six times, until it is good. What the attack itself does to the others shows each
-// time. All who fight have one priority, by root's leave above the machine's other work. A round
+// figure, the end's too, is measured again, up to twelve times, until it is good. What the attack itself does to the
+// others shows each time. All who fight have one priority, by root's leave above the machine's other work. A round
 // takes 0.2 s; LEAT_ATTACK_SECONDS in the environment is for all rounds of an attack together.
 #pragma once
 
@@ -105,7 +105,7 @@ class Arena {
     double excess_ms() const { return beside_ms - (2 * std::max(alone_ms, burning_ms) + allowed_ms()); }
     static double allowed_ms();
     std::uint64_t long_turns() const { return own_stalls - std::min(own_stalls, control_stalls); }
-    bool good() const { return excess_ms() <= 0 && status_ms <= 1000 && long_turns() == 0; }
+    bool good() const { return status_ms <= 1000 && (kSanitized || (excess_ms() <= 0 && long_turns() == 0)); }
     void keep_best_of(const Figures& other);  // of each figure for itself
   };
   Figures measure(Honest& honest, Watcher& watcher, const Control& control, Assailant& assailant, bool burn);

@@ -8,7 +8,7 @@ namespace leat::test {
 
 bool RawClient::connect(const std::string& path) {
   leat_error error{};
-  auto made = shm::connect_to(path, &error);
+  auto made = shm::connect_to(path, &error, kReplyNs);
   if (!made.ok()) return false;
   socket = std::move(*made);
   return true;

@@ -15,6 +15,9 @@
 
 namespace leat::test {
 
+// A limit, not a bar: the machine may be busy.
+inline constexpr std::int64_t kReplyNs = 20'000'000'000;
+
 struct RawClient {
   shm::Fd socket, bell;
   shm::Fd links, frames;  // the uplink's descriptor, and that of the stream opened last
@@ -43,7 +46,7 @@ struct RawClient {
   std::uint32_t take_answers();
   void tear_words(std::uint64_t value);  // every slot word of the stream opened last
 
-  // Sends and waits for the reply; empty: refused, no connection, or no reply in five seconds.
+  // Sends and waits for the reply; empty: refused, no connection, or no reply in twenty seconds.
   template <class M>
   std::optional<shm::Reply> ask(M message) {
     message.header.request = ++request;
@@ -53,7 +56,7 @@ struct RawClient {
       refusal = sent.error();
       return std::nullopt;
     }
-    auto reply = shm::await_reply(socket.get(), request, 5'000'000'000, &error);
+    auto reply = shm::await_reply(socket.get(), request, kReplyNs, &error);
     if (!reply.ok()) {
       refusal = reply.error();
       return std::nullopt;

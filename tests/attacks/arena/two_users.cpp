@@ -43,7 +43,7 @@ Tally send(const std::string& socket, const Flow& flow) {
     flow.fill(frame->raw());
     out.submitted += frame->submit() == LEAT_ERROR_ok ? 1 : 0;
   }
-  for (const auto end = Clock::now() + 10s; out.answered < out.submitted && Clock::now() < end;) take(100ms);
+  for (const auto end = Clock::now() + kPatience; out.answered < out.submitted && Clock::now() < end;) take(100ms);
   return out;
 }
 
