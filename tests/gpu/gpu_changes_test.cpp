@@ -16,7 +16,7 @@ TEST(PartitionsAtRunTime, SharesCoresAndInstancesComeGoAndGetAnotherSize) {
   const auto with = [](const std::string& list) { return shapes_on(list, "", split().profiles); };
   Leatd leatd(with(share));
   Load load(leatd, "shapes", 64);
-  ASSERT_TRUE(eventually([&] { return load.so_far > 4; }, 30000ms)) << leatd.log();
+  ASSERT_TRUE(eventually([&] { return load.so_far > 4; })) << leatd.log();
   struct Step {
     std::string partitions;
     std::size_t count;
@@ -35,7 +35,7 @@ TEST(PartitionsAtRunTime, SharesCoresAndInstancesComeGoAndGetAnotherSize) {
     const Json partitions = Json::parse(leatd.status_json()).at("partitions");
     EXPECT_EQ(partitions.size(), step.count) << partitions.dump();
     const std::uint64_t then = load.so_far;
-    ASSERT_TRUE(eventually([&] { return load.so_far > then + 4; }, 30000ms)) << leatd.log();
+    ASSERT_TRUE(eventually([&] { return load.so_far > then + 4; })) << leatd.log();
   }
   expect_sound(load, leatd);
   EXPECT_EQ(load.served(), load.answered) << leatd.log();

@@ -49,7 +49,7 @@ TEST(GpuServe, AnotherGpuThanTheOneNamedIsRefused) {
   (void)gpus();
   const ScratchFolder folder;
   std::string config = shapes_on(partition_on("g", "gpu", "GPU-deadbeef-0000-0000-0000-000000000000"), "", "");
-  const Exit e = run_to_end({LEATD_BINARY, folder.write("a.toml", "[daemon]\nsocket = \"s\"\n" + config)}, 30s);
+  const Exit e = run_to_end({LEATD_BINARY, folder.write("a.toml", "[daemon]\nsocket = \"s\"\n" + config)});
   EXPECT_EQ(e.status, 2);
   EXPECT_NE(e.err.find("GPU-deadbeef"), std::string::npos) << e.err;
 }
@@ -289,7 +289,7 @@ TEST(GpuServe, TopAndStatusShowDevicesAndEdges) {
   const auto said = [&](const std::string& words) {
     const std::string file = folder.path() + "/out";
     const Exit e = run_to_end(
-        {"/bin/sh", "-c", std::string(LEAT_BINARY) + " " + words + " --socket " + leatd.socket() + " > " + file}, 60s);
+        {"/bin/sh", "-c", std::string(LEAT_BINARY) + " " + words + " --socket " + leatd.socket() + " > " + file});
     EXPECT_EQ(e.status, 0) << e.err;
     return text_of(file);
   };

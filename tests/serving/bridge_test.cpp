@@ -349,7 +349,7 @@ TEST(Bridge, WhatIsNoCropIsAnsweredAndCounted) {
 TEST(Bridge, SaysWhatIsWrongWithItsOptions) {
   const auto run = [](std::vector<std::string> words) {
     words.insert(words.begin(), {LEAT_BINARY, "bridge"});
-    return run_to_end(words, 30s);
+    return run_to_end(words);
   };
   const Exit protocol = run({"http"}), model = run({"zmq", "--model", "x"}), endpoint = run({"zmq", "-e", "nowhere"});
   EXPECT_EQ(protocol.status, 2);

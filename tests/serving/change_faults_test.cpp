@@ -97,10 +97,16 @@ class Faults : public ::testing::Test {
            "executor = \"" FAULTY_EXECUTOR "\"\npreprocess = \"raw\"\npostprocess = \"tensors\"\nmodel = \"" +
            write("") + "\"\n" + (room_mib == 0 ? "" : "memory_mib = 100\n");
   }
-  static Json replace(const Leatd& leatd, const std::string& file, std::int64_t trial_ns) {
+  // Again where the host was too slow for the objective, which is not what the file is to show.
+  static Json replace(const Leatd& leatd, const std::string& file, std::int64_t trial_ns,
+                      const std::string& expected = "") {
     shm::Change what = of_kind(shm::ChangeKind::replace, "a");
     what.trial_ns = trial_ns;
-    return changed(leatd, what, file);
+    const auto slow = [](const std::string& line) { return line.find(" objective") != std::string::npos; };
+    Json done = changed(leatd, what, file);
+    for (int more = 0; more < 5 && !slow(expected) && state(done) == "failed" && slow(line(done)); ++more)
+      done = changed(leatd, what, file);
+    return done;
   }
   // The number that the version in force answers a frame with; -1: none.
   static int answered(const Leatd& leatd) {
@@ -113,7 +119,7 @@ class Faults : public ::testing::Test {
     if (!stream.ok()) return -1;
     auto frame = stream->acquire();
     if (!frame || frame->submit() != LEAT_ERROR_ok) return -1;
-    const auto answer = client->next_answer(20s);
+    const auto answer = client->next_answer(kPatience);
     leat_part_view part;
     float version = -1;
     if (answer && answer->result() != nullptr &&
@@ -143,7 +149,7 @@ TEST_F(Faults, OfANewVersionLeaveTheOneBeforeServingAndTheNextIsTaken) {
     const int before = versions_;
     const auto began = std::chrono::steady_clock::now();
     const Json done = replace(leatd, fault.model.empty() ? folder_.path() + "/none.txt" : write(fault.model),
-                              fault.step == Step::on_trial ? 12 * kSecondNs : kSecondNs / 5);
+                              fault.step == Step::on_trial ? 12 * kSecondNs : kSecondNs / 5, fault.line);
     EXPECT_EQ(state(done), "failed") << row << done.dump() << leatd.log();
     EXPECT_NE(line(done).find(fault.line), std::string::npos) << row << done.dump() << leatd.log();
     EXPECT_EQ(line(done).find('\n'), std::string::npos) << row << line(done);
@@ -172,7 +178,7 @@ TEST_F(Faults, OfTheOldVersionDoNotKeepTheNewOneFromServing) {
     if (const auto at = words.find("HERE"); at != std::string::npos) words.replace(at, 4, here);
     ASSERT_EQ(state(replace(leatd, write(words), kSecondNs / 5)), "done") << row << leatd.log();
     Load load(leatd, "a", 16, LEAT_FORMAT_gray8);
-    ASSERT_TRUE(eventually([&] { return load.so_far > 10; }, 30000ms)) << row << leatd.log();
+    ASSERT_TRUE(eventually([&] { return load.so_far > 10; })) << row << leatd.log();
     (void)folder_.write("here", "");
     expect_the_next_is_made(leatd, row);
     fs::remove(here);
@@ -196,7 +202,8 @@ TEST_F(Faults, OfAnExchangeByHalvesLeaveAHalfServing) {
     if (fault.line.empty() || fault.model.empty() || !brief) continue;
     const std::string row = std::string(kSteps[static_cast<std::size_t>(fault.step)]) + ", " + fault.name + ": ";
     const int before = versions_;
-    const Json done = replace(leatd, write(fault.model), fault.step == Step::on_trial ? 12 * kSecondNs : kSecondNs / 5);
+    const Json done =
+        replace(leatd, write(fault.model), fault.step == Step::on_trial ? 12 * kSecondNs : kSecondNs / 5, fault.line);
     EXPECT_EQ(state(done), "failed") << row << done.dump() << leatd.log();
     EXPECT_TRUE(done.at("in_place").get<bool>()) << row;
     EXPECT_NE(line(done).find(fault.line), std::string::npos) << row << done.dump() << leatd.log();
@@ -220,7 +227,7 @@ TEST_F(Faults, OfDescriptorsLeaveEverythingAsItWas) {
   Leatd leatd(config());
   Load load(leatd, "a", 16, LEAT_FORMAT_gray8);
   const std::string good = write("");
-  ASSERT_TRUE(eventually([&] { return load.so_far > 10; }, 30000ms)) << leatd.log();
+  ASSERT_TRUE(eventually([&] { return load.so_far > 10; })) << leatd.log();
   rlimit before{};
   ASSERT_EQ(prlimit(leatd.pid(), RLIMIT_NOFILE, nullptr, &before), 0);
   for (int room = 1; room < 12; ++room) {
@@ -326,7 +333,7 @@ TEST_F(PlanFaults, APlanThatIsGoneBetweenTwoStepsLeavesEveryModelServed) {
   EXPECT_NE(line(done).find("; what has changed stays; what was out is back"), std::string::npos) << done.dump();
   for (const auto& load : loads) {
     const std::uint64_t then = load->so_far;
-    EXPECT_TRUE(eventually([&] { return load->so_far > then + 10; }, 30000ms)) << leatd.log();
+    EXPECT_TRUE(eventually([&] { return load->so_far > then + 10; })) << leatd.log();
   }
   const Json next = changed(leatd, of_kind(shm::ChangeKind::plan), folder_.write("2.json", texts[1]));
   EXPECT_EQ(state(next), "done") << next.dump() << leatd.log();

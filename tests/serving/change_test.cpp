@@ -230,8 +230,7 @@ TEST_F(Versions, WhereMemoryHasNoRoomForBothOneHalfServesWhileTheOtherIsExchange
       const Json bad = changed(leatd, of_kind(shm::ChangeKind::replace, "a"), wide);
       EXPECT_EQ(state(bad), "failed") << bad.dump() << leatd.log();
       EXPECT_NE(line(bad).find("of another shape"), std::string::npos) << bad.dump();
-      ASSERT_TRUE(
-          eventually([&] { return children_of(leatd.pid()).size() == static_cast<std::size_t>(partitions); }, 30000ms))
+      ASSERT_TRUE(eventually([&] { return children_of(leatd.pid()).size() == static_cast<std::size_t>(partitions); }))
           << leatd.log();
       const Json done = changed(leatd, of_kind(shm::ChangeKind::replace, "a"), i % 2 == 0 ? two : one);
       ASSERT_EQ(state(done), "done") << done.dump() << leatd.log();
@@ -415,7 +414,7 @@ TEST_F(Plans, WorkersThatDieAnywhereInAChangeLeaveAPlanInForce) {
     ASSERT_TRUE(state(done) == "done" || state(done) == "failed") << done.dump() << leatd.log();
     failed += state(done) == "failed" ? 1 : 0;
     const std::uint64_t then = load.so_far;
-    ASSERT_TRUE(eventually([&] { return load.so_far > then + 10; }, 20000ms)) << leatd.log();
+    ASSERT_TRUE(eventually([&] { return load.so_far > then + 10; })) << leatd.log();
   }
   expect_all_answered(load, leatd);
   std::printf("%d of %d changes failed by a killed worker\n", failed, times(4));
@@ -483,7 +482,7 @@ TEST_P(Sets, WorkersKilledInAnyStepLeaveAPlanInForceAndEveryFrameAnswered) {
     }
     for (const auto& load : loads) {
       const std::uint64_t then = load->so_far;
-      ASSERT_TRUE(eventually([&] { return load->so_far > then + 4; }, 30000ms)) << done.dump() << leatd.log();
+      ASSERT_TRUE(eventually([&] { return load->so_far > then + 4; })) << done.dump() << leatd.log();
     }
   }
   for (const auto& load : loads) {
@@ -519,7 +518,7 @@ TEST(RollingSets, EightPartitionsRollOverUnderLoad) {
   for (int i = 0; i < times(2); ++i) {
     const auto began = Clock::now();
     const std::uint64_t at_first = answered();
-    ASSERT_TRUE(eventually([&] { return answered() > at_first + 400; }, 30000ms)) << leatd.log();
+    ASSERT_TRUE(eventually([&] { return answered() > at_first + 400; })) << leatd.log();
     const auto begins = Clock::now();
     const std::uint64_t before = answered();
     const double rate = static_cast<double>(before - at_first) / seconds(begins - began);

@@ -55,7 +55,7 @@ slo_ms = 500
     auto stream = clients.back().open_stream(o);
     ASSERT_TRUE(stream.ok()) << stream.error();
     ASSERT_EQ(stream->acquire()->submit(), LEAT_ERROR_ok);  // it has worked before it idles
-    ASSERT_TRUE(clients.back().next_answer(5s).has_value());
+    ASSERT_TRUE(clients.back().next_answer(60s).has_value());
     streams.push_back(std::move(*stream));
   }
   std::vector<pid_t> processes = leatd.workers();
@@ -72,11 +72,11 @@ slo_ms = 500
         std::this_thread::sleep_for(1500ms);
         return std::exchange(before, sum()) == before;
       },
-      20000ms));
+      std::chrono::minutes(2)));
   // The measurement itself. On a busy host a page that was read from disk again is a switch too, now and then; what
   // wakes by itself does so in every window.
   std::uint64_t lowest = ~0ull;
-  for (int window = 0; window < 3 && lowest != 0; ++window) {
+  for (int window = 0; window < 6 && lowest != 0; ++window) {
     before = sum();
     std::this_thread::sleep_for(10s);
     lowest = std::min(lowest, sum() - before);

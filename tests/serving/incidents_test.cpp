@@ -156,7 +156,7 @@ class Beside {
   }
   void go_on() {
     const std::uint64_t until = turns_ + 50;
-    EXPECT_TRUE(eventually([&] { return turns_ > until; }, 30000ms));
+    EXPECT_TRUE(eventually([&] { return turns_ > until; }));
   }
 
  private:
@@ -373,11 +373,11 @@ TEST(Incidents, ClientsKilled) {
       Hurried hurried(socket, "boxes", {LEAT_OVERLOAD_fifo, LEAT_OVERLOAD_fifo});
       for (;;) hurried.turn();
     });
-    EXPECT_TRUE(eventually([&] { return submitted(run.leatd()) >= before + 20; }, 30000ms));
+    EXPECT_TRUE(eventually([&] { return submitted(run.leatd()) >= before + 20; }));
     client.kill();
   }
   EXPECT_TRUE(eventually(
-      [&] { return run.leatd().total() && value(*run.leatd().total(), shm::StreamCounter::in_flight) == 0; }, 30000ms));
+      [&] { return run.leatd().total() && value(*run.leatd().total(), shm::StreamCounter::in_flight) == 0; }));
   EXPECT_GE(run.replays().total.submitted, 120u);
 }
 

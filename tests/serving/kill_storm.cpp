@@ -37,8 +37,7 @@ using Clock = std::chrono::steady_clock;
 using shm::RecordKind;
 using shm::StreamCounter;
 
-constexpr int kWaitEvery = 8;    // one worker's return in so many is waited for and measured
-constexpr auto kPatience = 60s;  // a limit, not a bar: the machine may be busy
+constexpr int kWaitEvery = 8;  // one worker's return in so many is waited for and measured
 constexpr std::uint32_t kVictims = 3, kSurvivors = 2, kPartitions = 3;
 
 constexpr const char* kConfig = R"(
@@ -107,7 +106,7 @@ class Survivor {
   }
   void pause() {
     paused_ = true;
-    ASSERT_TRUE(eventually([&] { return quiet_.load(); }, kPatience))
+    ASSERT_TRUE(eventually([&] { return quiet_.load(); }))
         << name_ << " still waits for " << outstanding_ << " answers";
   }
   void resume() {
@@ -250,15 +249,12 @@ std::size_t count_entries(const std::string& folder) {
 // is left.
 Footprint settled(Leatd& leatd) {
   Footprint last = footprint(leatd.pid());
-  EXPECT_TRUE(eventually(
-      [&] {
-        const Footprint before = last;
-        EXPECT_FALSE(leatd.status_json().empty());
-        last = footprint(leatd.pid());
-        return last.descriptors == before.descriptors && last.threads == before.threads &&
-               last.mappings == before.mappings;
-      },
-      kPatience));
+  EXPECT_TRUE(eventually([&] {
+    const Footprint before = last;
+    EXPECT_FALSE(leatd.status_json().empty());
+    last = footprint(leatd.pid());
+    return last.descriptors == before.descriptors && last.threads == before.threads && last.mappings == before.mappings;
+  }));
   return last;
 }
 
@@ -338,19 +334,20 @@ class Storm {
     for (auto& s : survivors_) s->resume();
     std::this_thread::sleep_for(std::chrono::microseconds(random_() % 10000));  // frames are in flight again
     const auto workers = leatd.workers();
+    std::vector<std::uint64_t> connections;
+    for (const auto& s : survivors_) connections.push_back(s->connections());
     EXPECT_TRUE(leatd.alive()) << leatd.log();
     leatd.kill();
     ++figures_.daemons;
     for (const auto pid : workers)
-      EXPECT_TRUE(pid == 0 || eventually([&] { return ::kill(pid, 0) != 0; }, kPatience))
-          << "worker " << pid << " outlives leatd";
+      EXPECT_TRUE(pid == 0 || eventually([&] { return ::kill(pid, 0) != 0; })) << "worker " << pid << " outlives leatd";
     leatd.start();
-    EXPECT_TRUE(eventually(
-        [&] {
-          return std::all_of(survivors_.begin(), survivors_.end(), [](const auto& s) { return s->has_stream(); });
-        },
-        kPatience))
-        << "no reconnection:\n"
+    EXPECT_TRUE(eventually([&] {
+      // Anew, not still: a survivor may not have noticed yet.
+      return std::ranges::equal(survivors_, connections, [](const auto& s, std::uint64_t before) {
+        return s->has_stream() && s->connections() > before;
+      });
+    })) << "no reconnection:\n"
         << leatd.log();
   }
 
@@ -364,13 +361,11 @@ class Storm {
     if (!kill_stranger(before[partition])) return false;  // killed a moment ago, and leatd has not noticed yet
     ++figures_.workers;
     if (figures_.workers % kWaitEvery != 0) return true;
-    EXPECT_TRUE(eventually(
-        [&] {
-          const auto now = leatd.workers();
-          return now.size() == kPartitions && now[partition] != 0 && now[partition] != before[partition];
-        },
-        kPatience))
-        << "partition " << partition << " stays down:\n"
+    EXPECT_TRUE(eventually([&] {
+      const auto now = leatd.workers();
+      return now.size() == kPartitions && now[partition] != 0 && now[partition] != before[partition];
+    })) << "partition "
+        << partition << " stays down:\n"
         << leatd.log();
     figures_.back_ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - killed).count());
     return true;
@@ -386,47 +381,41 @@ class Storm {
 
   // Everybody leaves; leatd holds what it held when it was fresh.
   void calm_down(Leatd& leatd, Victims& victims, const Footprint& fresh) {
+    EXPECT_TRUE(eventually([&] {
+      return std::ranges::all_of(survivors_, [](const auto& s) { return s->answers() > 0; });
+    })) << "survivors are not served";
     check_ledgers(leatd);
     const auto total = leatd.total();
     EXPECT_TRUE(total && balances(*total));
     for (const auto& s : survivors_) {
       EXPECT_EQ(s->wrong(), 0U) << s->name() << " got another frame's answer";
-      EXPECT_GT(s->answers(), 0U);
       EXPECT_GE(s->connections(), 1U + static_cast<std::uint64_t>(figures_.daemons));
       figures_.answers += s->answers();
     }
     survivors_.clear();
     victims.kill_all();
-    EXPECT_TRUE(eventually(
-        [&] {
-          const auto daemon = leatd.record(RecordKind::daemon, 0);
-          return daemon && daemon->value(shm::DaemonCounter::clients) == 0U &&
-                 daemon->value(shm::DaemonCounter::streams) == 0U &&
-                 daemon->value(shm::DaemonCounter::memory_bytes) == 0U;
-        },
-        kPatience));
-    EXPECT_TRUE(eventually(
-        [&] {
-          const auto workers = leatd.workers();
-          return workers.size() == kPartitions && std::find(workers.begin(), workers.end(), 0) == workers.end();
-        },
-        kPatience))
-        << leatd.log();
-    EXPECT_TRUE(eventually(
-        [&] {
-          const Footprint now = footprint(leatd.pid());
-          return now.descriptors <= fresh.descriptors && now.threads <= fresh.threads && now.mappings <= fresh.mappings;
-        },
-        kPatience))
-        << "descriptors " << fresh.descriptors << " -> " << footprint(leatd.pid()).descriptors << ", mappings "
-        << fresh.mappings << " -> " << footprint(leatd.pid()).mappings << ", threads " << fresh.threads << " -> "
+    EXPECT_TRUE(eventually([&] {
+      const auto daemon = leatd.record(RecordKind::daemon, 0);
+      return daemon && daemon->value(shm::DaemonCounter::clients) == 0U &&
+             daemon->value(shm::DaemonCounter::streams) == 0U && daemon->value(shm::DaemonCounter::memory_bytes) == 0U;
+    }));
+    EXPECT_TRUE(eventually([&] {
+      const auto workers = leatd.workers();
+      return workers.size() == kPartitions && std::find(workers.begin(), workers.end(), 0) == workers.end();
+    })) << leatd.log();
+    EXPECT_TRUE(eventually([&] {
+      const Footprint now = footprint(leatd.pid());
+      return now.descriptors <= fresh.descriptors && now.threads <= fresh.threads && now.mappings <= fresh.mappings;
+    })) << "descriptors "
+        << fresh.descriptors << " -> " << footprint(leatd.pid()).descriptors << ", mappings " << fresh.mappings
+        << " -> " << footprint(leatd.pid()).mappings << ", threads " << fresh.threads << " -> "
         << footprint(leatd.pid()).threads;
     const auto last = leatd.total();
     EXPECT_TRUE(last && balances(*last) && value(*last, StreamCounter::in_flight) == 0);
     for (const auto pid : leatd.workers()) {
-      const Footprint worker = footprint(pid);
-      EXPECT_EQ(worker.threads, 2);
-      EXPECT_LT(worker.descriptors, 16) << "pools of streams long closed";
+      EXPECT_EQ(footprint(pid).threads, 2);
+      // A worker lets go of a pool when it reads that it is closed.
+      EXPECT_TRUE(eventually([&] { return footprint(pid).descriptors < 16; })) << "pools of streams long closed";
     }
     EXPECT_EQ(leatd.stop(), 0) << leatd.log();
     EXPECT_FALSE(std::filesystem::exists(leatd.socket()));

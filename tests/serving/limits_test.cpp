@@ -212,7 +212,7 @@ TEST_F(Limits, WhoSaysNothingIsEndedAndToldWhy) {
   leat_error error{};
   const auto silent = shm::connect_to(socket_, &error);
   ASSERT_TRUE(silent.ok());
-  const auto told = shm::await_reply(silent->get(), 1, 5'000'000'000, &error);
+  const auto told = shm::await_reply(silent->get(), 1, 60'000'000'000, &error);
   ASSERT_FALSE(told.ok());
   EXPECT_NE(told.error().find("no hello within 50 ms"), std::string::npos) << told.error();
   EXPECT_TRUE(eventually([&] { return refusals(0, Refusal::silent) == 1; }));
@@ -304,6 +304,7 @@ TEST_F(Limits, DescriptorsNotReceivedCountAlsoWhenTheirConnectionHasEnded) {
 
 TEST_F(Limits, ALogLineAClientCanCauseIsLimited) {
   start("socket_mode = \"0666\"\nallow_uids = [0]\n", "");
+  const std::int64_t from = leat_now_ns();
   const AsUser knocking(kUser, {}, [&]() -> std::string {
     for (int i = 0; i < 500; ++i) (void)connects(socket_);
     return "done";
@@ -311,7 +312,8 @@ TEST_F(Limits, ALogLineAClientCanCauseIsLimited) {
   EXPECT_EQ(knocking.said(), "done");
   EXPECT_EQ(refusals(kUser, Refusal::not_allowed), 500U) << "the counters lose nothing";
   const std::string log = leatd_->log();
-  EXPECT_LT(std::count(log.begin(), log.end(), '\n'), 20) << log;
+  const double seconds = static_cast<double>(leat_now_ns() - from) / 1e9;
+  EXPECT_LT(static_cast<double>(std::count(log.begin(), log.end(), '\n')), 10 * seconds + 20) << log;
 }
 
 }  // namespace

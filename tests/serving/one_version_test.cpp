@@ -66,7 +66,7 @@ class Load {
   // Takes `count` answers that have a result.
   void take(int count) {
     for (int i = 0; i < count;) {
-      const auto answer = client_.next_answer(10s);
+      const auto answer = client_.next_answer(kPatience);
       ASSERT_TRUE(answer) << "no answer";
       leat_part_view part;
       if (answer->result() != nullptr && leat_part_at(answer->result(), answer->raw().result_bytes, 0, &part) != 0) {
@@ -153,7 +153,7 @@ TEST_F(OneVersion, AFileThatIsWrittenOverIsRefusedAndTheOthersServeOn) {
   ASSERT_TRUE(load.until([&] { return says(leatd, line); })) << leatd.log();
   EXPECT_TRUE(eventually([&] { return partition(leatd, 0).at("why_down").get<std::string>() == line; }));
   EXPECT_EQ(partition(leatd, 1).at("why_down").get<std::string>(), "");
-  const Exit status = run_to_end({LEAT_BINARY, "status", "--socket", leatd.socket()}, 10s);
+  const Exit status = run_to_end({LEAT_BINARY, "status", "--socket", leatd.socket()});
   EXPECT_NE(status.err.find("  down: " + line), std::string::npos) << status.err;
   EXPECT_NE(status.err.find("    sha256 " + exec::sha256_hex(model(1))->substr(0, 12) + "\n"), std::string::npos);
   load.take(20);

@@ -111,7 +111,7 @@ TEST(RecordServe, IncidentsAreReplayedToTheLastAction) {
       for (int i = 0; i < 4; ++i)
         if (auto frame = stream->acquire()) (void)frame->submit();
     }
-    EXPECT_TRUE(eventually([&] { return leatd.workers()[0] > 0; }, 30000ms));
+    EXPECT_TRUE(eventually([&] { return leatd.workers()[0] > 0; }));
     answers += hurry(*client, streams, 200);
     // All of it is in the file a moment later.
     EXPECT_TRUE(eventually([&] {

@@ -144,9 +144,9 @@ TEST(Residency, APlannerThatHangsIsKilled) {
 // A worker that is to take other models is killed in the middle of it: the partition comes back, and all are served.
 TEST(Residency, AWorkerThatDiesInAStepLeavesEveryModelServed) {
   Leatd leatd(configuration(4, 200, ""));
-  Load load(leatd, "a", 32, LEAT_FORMAT_gray8), more(leatd, "a", 32, LEAT_FORMAT_gray8);
-  const std::vector<pid_t> first = children_of(leatd.pid());
+  const std::vector<pid_t> first = children_of(leatd.pid());  // before there is a load to follow
   const std::set<pid_t> known(first.begin(), first.end());
+  Load load(leatd, "a", 32, LEAT_FORMAT_gray8), more(leatd, "a", 32, LEAT_FORMAT_gray8);
   ASSERT_TRUE(eventually(
       [&] {
         if (!change(leatd).is_object()) return false;
@@ -164,7 +164,7 @@ TEST(Residency, AWorkerThatDiesInAStepLeavesEveryModelServed) {
   EXPECT_EQ(load.submitted, load.answered);
   for (const char* name : {"a", "b", "c", "d"}) {
     Load other(leatd, name, 32, LEAT_FORMAT_gray8);
-    EXPECT_TRUE(eventually([&] { return other.so_far > 4; }, 30000ms)) << name << leatd.log();
+    EXPECT_TRUE(eventually([&] { return other.so_far > 4; })) << name << leatd.log();
     other.end();
     EXPECT_EQ(other.submitted, other.answered);
   }
@@ -180,7 +180,7 @@ TEST(Residency, AModelWithoutItsMemoryAndPartitionsTooSmallAreRefused) {
   unplanned.replace(unplanned.find("plan = \"auto\""), 13, "");
   for (const auto& [text, said] :
        {std::pair{unknown, "every module must say what it takes"}, std::pair{unplanned, "is to hold take 400"}}) {
-    const Exit end = run_to_end({LEATD_BINARY, "--check", folder.write("leatd.toml", text)}, 30000ms);
+    const Exit end = run_to_end({LEATD_BINARY, "--check", folder.write("leatd.toml", text)});
     EXPECT_NE(end.status, 0);
     EXPECT_NE(end.err.find(said), std::string::npos) << end.err;
   }

@@ -68,7 +68,7 @@ void make_plan(const ScratchFolder& folder, const std::string& profiles, const s
   std::filesystem::create_directory(profiles);
   const auto leat = [](std::vector<std::string> words) {
     words.insert(words.begin(), LEAT_BINARY);
-    const Exit e = run_to_end(words, 60s);
+    const Exit e = run_to_end(words);
     ASSERT_EQ(e.status, 0) << e.err;
   };
   for (const std::string model : {"detect", "classify"}) {

@@ -164,7 +164,7 @@ class Asker {
     if (!frame) return Outcome::pending;
     std::memset(frame->raw().planes[0], static_cast<int>(turn), frame->raw().bytes);
     if (frame->submit({}) != LEAT_ERROR_ok) return Outcome::pending;
-    const auto answer = client_->next_answer(20s);
+    const auto answer = client_->next_answer(60s);
     return answer ? answer->outcome() : Outcome::pending;
   }
 

@@ -14,7 +14,7 @@ constexpr std::int64_t kMs = 1'000'000;
 
 template <class Condition>
 bool in_time(Condition condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!condition() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
   return condition();
 }

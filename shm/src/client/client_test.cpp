@@ -78,7 +78,7 @@ TEST_F(ClientTest, EveryFrameIsAnsweredOnceWithItsOwnChecksum) {
     o.capture_ns = leat_now_ns() - 5;
     std::uint64_t ticket = 0;
     ASSERT_EQ(f->submit(o, &ticket), LEAT_ERROR_ok);
-    auto a = c.next_answer(std::chrono::seconds(5));
+    auto a = c.next_answer(std::chrono::seconds(60));
     ASSERT_TRUE(a) << leat_last_error();
     ASSERT_EQ(a->outcome(), Outcome::completed);
     ASSERT_EQ((*a)->cookie, i);
@@ -104,7 +104,7 @@ TEST_F(ClientTest, ACaptureTimeComesBackAsItWasSaid) {
     leat_submit_options o{};
     o.capture_ns = leat_now_ns() + from_now;
     ASSERT_EQ(f->submit(o), LEAT_ERROR_ok);
-    auto a = c.next_answer(std::chrono::seconds(5));
+    auto a = c.next_answer(std::chrono::seconds(60));
     ASSERT_TRUE(a) << leat_last_error();
     EXPECT_EQ((*a)->capture_ns, o.capture_ns);
   }
@@ -155,7 +155,7 @@ TEST_F(ClientTest, CancelIsAnsweredOnce) {
   }
   ASSERT_EQ(s.cancel(tickets[1]), LEAT_ERROR_ok);
   ASSERT_EQ(s.cancel(tickets[1]), LEAT_ERROR_ok) << "twice is harmless";
-  auto a = c.next_answer(std::chrono::seconds(5));
+  auto a = c.next_answer(std::chrono::seconds(60));
   ASSERT_TRUE(a);
   EXPECT_EQ((*a)->ticket, tickets[1]);
   EXPECT_EQ(a->outcome(), Outcome::dropped);
@@ -164,7 +164,7 @@ TEST_F(ClientTest, CancelIsAnsweredOnce) {
   EXPECT_EQ(leat_cancel(s.raw(), 12345), LEAT_ERROR_invalid_argument);
   daemon->release_held();
   for (const std::uint64_t t : {tickets[0], tickets[2]}) {
-    auto b = c.next_answer(std::chrono::seconds(5));
+    auto b = c.next_answer(std::chrono::seconds(60));
     ASSERT_TRUE(b);
     EXPECT_EQ((*b)->ticket, t);
     EXPECT_EQ(b->outcome(), Outcome::completed);
@@ -185,7 +185,7 @@ TEST_F(ClientTest, PollableDescriptorNeverMissesAnAnswer) {
     ASSERT_EQ(f->submit(), LEAT_ERROR_ok);
     for (;;) {
       pollfd p{fd, POLLIN, 0};
-      ASSERT_EQ(::poll(&p, 1, 10000), 1) << "an answer came and the descriptor did not say so";
+      ASSERT_EQ(::poll(&p, 1, 60000), 1) << "an answer came and the descriptor did not say so";
       if (c.next_answer()) break;
     }
   }
@@ -202,7 +202,7 @@ TEST_F(ClientTest, ClosingOneStreamKeepsTheAnswersOfTheOther) {
   }
   first = Stream();  // closes: its frames are given up, their answers discarded
   for (int i = 0; i < 3; ++i) {
-    auto a = c.next_answer(std::chrono::seconds(5));
+    auto a = c.next_answer(std::chrono::seconds(60));
     ASSERT_TRUE(a);
     EXPECT_EQ((*a)->stream, second.raw());
   }
@@ -237,7 +237,7 @@ TEST_F(ClientTest, TwoThreadsOneSubmitsOneAnswers) {
   });
   for (unsigned i = 0; i < kFrames && !failed; ++i) {
     // A MORE frame may wait for a wake until the next one; time limits bound that.
-    auto a = c.next_answer(std::chrono::seconds(10));
+    auto a = c.next_answer(std::chrono::seconds(60));
     if (!a || a->result() == nullptr || a->result()->checksum != (*a)->cookie) failed = true;
   }
   submitter.join();
@@ -305,7 +305,7 @@ TEST_F(ClientTest, DaemonGoneIsNoticedEverywhereAndReconnectWorks) {
   Client again = connect();
   Stream stream = open(again);
   ASSERT_EQ(stream.acquire()->submit(), LEAT_ERROR_ok);
-  EXPECT_TRUE(again.next_answer(std::chrono::seconds(5)));
+  EXPECT_TRUE(again.next_answer(std::chrono::seconds(60)));
 }
 
 TEST_F(ClientTest, ClassNames) {
@@ -341,14 +341,18 @@ TEST_F(ClientTest, IdleMeansNoWakes) {
     clients.push_back(connect());
     streams.push_back(open(clients.back()));
     ASSERT_EQ(streams.back().acquire()->submit(), LEAT_ERROR_ok);
-    ASSERT_TRUE(clients.back().next_answer(std::chrono::seconds(5)));
+    ASSERT_TRUE(clients.back().next_answer(std::chrono::seconds(60)));
   }
+  // The last wakes are out after a while, the later the busier the machine is; who wakes by himself does so in each
+  // round.
   leat_answer a;
-  for (auto& c : clients)
-    EXPECT_EQ(leat_next_answer(c.raw(), 20'000'000, &a), LEAT_ERROR_timed_out);  // the last wakes are out
-  const std::uint64_t before = daemon->wakes_sent();
-  for (auto& c : clients) EXPECT_EQ(leat_next_answer(c.raw(), 20'000'000, &a), LEAT_ERROR_timed_out);
-  EXPECT_EQ(daemon->wakes_sent(), before);
+  bool idle = false;
+  for (int round = 0; round < 100 && !idle; ++round) {
+    const std::uint64_t before = daemon->wakes_sent();
+    for (auto& c : clients) EXPECT_EQ(leat_next_answer(c.raw(), 20'000'000, &a), LEAT_ERROR_timed_out);
+    idle = daemon->wakes_sent() == before;
+  }
+  EXPECT_TRUE(idle);
 }
 
 }  // namespace

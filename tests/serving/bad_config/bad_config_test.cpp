@@ -63,7 +63,7 @@ TEST(BadConfig, CheckAndDaemonSayTheSameLineAndWhatIsToBeDone) {
   ASSERT_EQ(said.size(), cases.size()) << checked.err;  // one line each
   for (std::size_t i = 0; i < cases.size(); ++i) {
     SCOPED_TRACE(cases[i].name);
-    const Exit started = run_to_end({LEATD_BINARY, "--worker", LEAT_WORKER_BINARY, files[i]}, 20s);
+    const Exit started = run_to_end({LEATD_BINARY, "--worker", LEAT_WORKER_BINARY, files[i]});
     EXPECT_EQ(started.status, 2) << started.err;
     const std::string line = verdict(last_line(started.err), "leatd");
     EXPECT_EQ(verdict(said[i], "leat check"), line);
@@ -78,11 +78,11 @@ TEST(BadConfig, WhatIsSoundIsSoundForBoth) {
   const ScratchFolder folder;
   ASSERT_EQ(setenv("LEAT_SOCKET", (folder.path() + "/s.sock").c_str(), 1), 0);
   const std::string files[] = {folder.write("a.toml", kGood), folder.write("b.toml", sound_model_config(LEAT_MODELS))};
-  const Exit checked = run_to_end({LEAT_BINARY, "check", "--worker", LEAT_WORKER_BINARY, files[0], files[1]}, 60s);
+  const Exit checked = run_to_end({LEAT_BINARY, "check", "--worker", LEAT_WORKER_BINARY, files[0], files[1]});
   EXPECT_EQ(checked.status, 0) << checked.err;
   EXPECT_EQ(complaints(checked.err).size(), 0U) << checked.err;
   for (const auto& file : files) {
-    const Exit e = run_to_end({LEATD_BINARY, "--check", "--worker", LEAT_WORKER_BINARY, file}, 60s);
+    const Exit e = run_to_end({LEATD_BINARY, "--check", "--worker", LEAT_WORKER_BINARY, file});
     EXPECT_EQ(e.status, 0) << e.err;
     EXPECT_EQ(e.err, "");
   }
@@ -94,13 +94,12 @@ TEST(BadConfig, ACheckEndsThoughAModelNeverLoads) {
   const std::string file = folder.write(
       "c.toml", replaced(sound_model_config(LEAT_MODELS), "model = ",
                          "executor = \"" FAILING_EXECUTOR "\"\n  options = { open = \"hang\" }\n  model = "));
-  const Exit e = run_to_end({LEAT_BINARY, "check", "--socket", folder.path() + "/s.sock", "--seconds", "1", "--worker",
-                             LEAT_WORKER_BINARY, file},
-                            60s);
+  const Exit e = run_to_end({LEAT_BINARY, "check", "--socket", folder.path() + "/s.sock", "--seconds", "5", "--worker",
+                             LEAT_WORKER_BINARY, file});
   EXPECT_EQ(e.status, 2) << e.err;
   const std::string line = verdict(last_line(e.err), "leat check");
   EXPECT_EQ(line.rfind(file + ":12: application.module.model: ", 0), 0U) << line;
-  EXPECT_NE(line.find("longer than 1 s"), std::string::npos) << line;
+  EXPECT_NE(line.find("longer than 5 s"), std::string::npos) << line;
 }
 
 // A configuration whose model loads until the worker is ended for it.
@@ -113,28 +112,27 @@ std::string hanging(const ScratchFolder& folder, int timeout_ms) {
 
 TEST(BadConfig, AWorkerThatLoadsForTooLongIsEnded) {
   const ScratchFolder folder;
-  const std::string file = hanging(folder, 2000);  // enough for a worker to begin on a busy machine
+  const std::string file = hanging(folder, 5000);  // enough for a worker to begin on a busy machine
   const Exit e =
-      run_to_end({LEATD_BINARY, "--socket", folder.path() + "/s.sock", "--worker", LEAT_WORKER_BINARY, file}, 60s);
+      run_to_end({LEATD_BINARY, "--socket", folder.path() + "/s.sock", "--worker", LEAT_WORKER_BINARY, file});
   EXPECT_EQ(e.status, 2) << e.err;
   const std::string line = verdict(last_line(e.err), "leatd");
   EXPECT_EQ(line.rfind(file + ":12: application.module.model: ", 0), 0U) << line;
-  EXPECT_NE(line.find("loading for 2000 ms"), std::string::npos) << line;
+  EXPECT_NE(line.find("loading for 5000 ms"), std::string::npos) << line;
 }
 
 TEST(SlowStart, TheLogSaysWhatIsWaitedFor) {
   const ScratchFolder folder;
   const Exit e = run_to_end(
-      {LEATD_BINARY, "--socket", folder.path() + "/s.sock", "--worker", LEAT_WORKER_BINARY, hanging(folder, 2500)},
-      60s);
+      {LEATD_BINARY, "--socket", folder.path() + "/s.sock", "--worker", LEAT_WORKER_BINARY, hanging(folder, 8000)});
   EXPECT_TRUE(std::regex_search(e.err, std::regex("\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d\\.\\d{3} leatd: info: "
-                                                  "starting for 2 s, 0 % done: .* loads ")))
+                                                  "starting for \\d+ s, 0 % done: .* loads ")))
       << e.err;
 }
 
 TEST(SlowStart, ATerminalShowsABarThatGoesAwayAgain) {
   const ScratchFolder folder;
-  const std::string file = hanging(folder, 1200), socket = folder.path() + "/s.sock";
+  const std::string file = hanging(folder, 5000), socket = folder.path() + "/s.sock";
   const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   ASSERT_GE(terminal, 0);
   ASSERT_EQ(::grantpt(terminal) + ::unlockpt(terminal), 0);
@@ -168,8 +166,7 @@ TEST(Log, HasNoTimesForTheJournal) {
   const std::string stream = std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino);
   const Exit e = run_to_end({"/bin/sh", "-c",
                              "JOURNAL_STREAM=" + stream + " " LEATD_BINARY " --socket " + socket +
-                                 " --worker /no/such/worker " + file + " 2>" + log},
-                            20s);
+                                 " --worker /no/such/worker " + file + " 2>" + log});
   std::ifstream in(log);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   EXPECT_NE(("\n" + text).find("\nleatd: info: "), std::string::npos) << text << e.err;
@@ -180,7 +177,7 @@ TEST(BadConfig, ASecondDaemonIsRefusedAndTheFirstServesOn) {
   Leatd first(kGood);
   const ScratchFolder folder;
   const Exit e = run_to_end(
-      {LEATD_BINARY, "--worker", LEAT_WORKER_BINARY, "--socket", first.socket(), folder.write("c.toml", kGood)}, 10s);
+      {LEATD_BINARY, "--worker", LEAT_WORKER_BINARY, "--socket", first.socket(), folder.write("c.toml", kGood)});
   EXPECT_EQ(e.status, 2) << e.err;
   EXPECT_NE(last_line(e.err).find(first.socket()), std::string::npos) << e.err;
   EXPECT_FALSE(first.status_json().empty());
@@ -197,8 +194,7 @@ TEST(BadConfig, ADeadDaemonsSocketIsTakenOver) {
 TEST(BadConfig, AnUnwritableSocketIsNamed) {
   const ScratchFolder folder;
   const Exit e = run_to_end({LEATD_BINARY, "--worker", LEAT_WORKER_BINARY, "--socket",
-                             folder.path() + "/no/such/folder/s.sock", folder.write("c.toml", kGood)},
-                            10s);
+                             folder.path() + "/no/such/folder/s.sock", folder.write("c.toml", kGood)});
   EXPECT_EQ(e.status, 2) << e.err;
   EXPECT_NE(last_line(e.err).find("/no/such/folder"), std::string::npos) << e.err;
 }
@@ -222,8 +218,7 @@ TEST(BadConfig, NoMemoryForASegmentIsAnAnswer) {
 TEST(BadConfig, AMissingWorkerIsNamed) {
   const ScratchFolder folder;
   const Exit e = run_to_end({LEATD_BINARY, "--worker", folder.path() + "/leat-worker", "--socket",
-                             folder.path() + "/s.sock", folder.write("c.toml", kGood)},
-                            10s);
+                             folder.path() + "/s.sock", folder.write("c.toml", kGood)});
   EXPECT_EQ(e.status, 2) << e.err;
   EXPECT_NE(last_line(e.err).find("leat-worker"), std::string::npos) << e.err;
   EXPECT_FALSE(std::filesystem::exists(folder.path() + "/s.sock"));
