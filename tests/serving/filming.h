@@ -227,7 +227,7 @@ inline Seen simulated(std::uint32_t clients, double seconds) {
 }
 
 inline std::vector<std::unique_ptr<Filming>> crew(const Leatd& leatd, std::uint32_t clients, bool coordinated,
-                                           std::int64_t* start) {
+                                                  std::int64_t* start) {
   std::vector<std::unique_ptr<Filming>> cameras;
   *start = leat_now_ns() + kSecond / 2;  // when all are connected
   for (std::uint32_t i = 0; i < clients; ++i)
