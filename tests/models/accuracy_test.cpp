@@ -65,7 +65,7 @@ class ThroughTheDaemon {
   }
   // False: no answer came.
   bool take() {
-    const auto answer = client_.next_answer(kPatience);
+    const auto answer = client_.next_answer(test::kPatience);
     if (!answer) return false;
     ++answered_;
     EXPECT_EQ(answer->outcome(), Outcome::completed) << name_of(answer->reason());
