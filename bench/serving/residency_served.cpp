@@ -2,13 +2,8 @@
 // each, with sets that stay and with sets that follow the load, each in a leatd of its own, all at the same time; and
 // beside them what the simulator makes of the same arrivals. A request is in time if it is answered by a model within
 // the objective, from when it was due; one that finds no slot free is lost.
-#include <time.h>
-
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <string>
