@@ -55,6 +55,19 @@ TEST(Change, ApplicationsComeAndGoWhileOthersServe) {
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
 
+TEST(Change, CommandsFindTheSocketAsOthersDo) {
+  Leatd leatd(partitions(1) + emulated("a"));
+  ASSERT_EQ(setenv("LEAT_SOCKET", leatd.socket().c_str(), 1), 0);
+  for (const char* const command : {"status", "reload"}) {
+    const Exit done = run_to_end({LEAT_BINARY, command});
+    EXPECT_EQ(done.status, 0) << command << ": " << done.err << leatd.log();
+  }
+  const Exit gone = run_to_end({LEAT_BINARY, "unload", "b"});
+  EXPECT_NE(gone.err.find("there is no application 'b'"), std::string::npos) << gone.err;
+  unsetenv("LEAT_SOCKET");
+  EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+}
+
 TEST(Change, AStreamWhoseApplicationGoesIsToldSo) {
   Leatd leatd(partitions(1) + emulated("a") + emulated("b"));
   Load load(leatd, "b", 32, LEAT_FORMAT_gray8);

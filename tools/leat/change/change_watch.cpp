@@ -53,7 +53,8 @@ int watch_change(const cli::Command& command, const cli::Arguments& args, const 
                  const std::string& text) {
   const cli::JsonOutput json(args);
   leat_error error{};
-  auto observer = shm::Observer::connect(args.text("socket"), &error);
+  const std::string socket = args.given("socket") ? args.text("socket") : ::leat_default_socket();
+  auto observer = shm::Observer::connect(socket, &error);
   if (!observer.ok()) return cli::fail(command.name, observer.error());
   const auto number = observer->change(what, text, &error);
   if (!number.ok()) {
