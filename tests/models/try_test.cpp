@@ -300,7 +300,8 @@ std::vector<std::string> words_of_line(const std::string& line) {
 
 // One round: what is asked for can be pasted.
 TEST(Serve, AsksForEverythingAtOnceInALineThatWorks) {
-  for (const char* const name : {"YOLOv7", "HRNet", "YOLOv5-face"}) {
+  constexpr std::string_view kLikely = "likely --preprocess \"";
+  for (const char* const name : {"YOLOv7", "HRNet", "YOLOv5-face", "YOLO pose, no metadata"}) {
     SCOPED_TRACE(name);
     const ScratchFolder folder;
     const SavedModel model = model_named(folder, name);
@@ -309,6 +310,11 @@ TEST(Serve, AsksForEverythingAtOnceInALineThatWorks) {
     const std::size_t at = asked.err.find("\n  leat serve ");
     ASSERT_NE(at, std::string::npos) << asked.err;
     const std::string line = asked.err.substr(at + 3, asked.err.find('\n', at + 1) - at - 3);
+    if (const std::size_t likely = asked.err.find(kLikely); likely != std::string::npos) {
+      const std::size_t from = likely + kLikely.size();
+      const std::string picture = asked.err.substr(from, asked.err.find('"', from) - from);
+      EXPECT_NE(line.find("--preprocess \"" + picture + "\""), std::string::npos) << asked.err;
+    }
     std::vector<std::string> words = words_of_line(line);
     words.erase(words.begin());
     words.emplace_back("--print");

@@ -79,11 +79,14 @@ class Judge {
     const ModelPort* const picture = f_.picture();
     if (picture == nullptr) return words;
     const bool gray = picture->dim(f_.nhwc() ? -1 : -3) == 1, open = f_.width() < 0 || f_.height() < 0;
-    if (words.empty() && !gray && !open) return words;
+    const bool bytes = picture->dtype == LEAT_U8;  // which hold pixels as they are, and no fractions
+    if (words.empty() && !gray && !open && !bytes) return words;
     const bool classes = heuristic_.post.starts_with("classes") || f_.outputs[0].rank() == 2;
     if (words.empty()) words = classes || !open ? kImagenetWords : kLetterboxWords;
     if (const std::size_t at = words.find(" rgb "); gray && at != std::string::npos)
       words = words.substr(0, at) + " gray norm=unit";
+    if (const std::size_t at = words.find("norm="); bytes && at != std::string::npos)
+      words.replace(at, std::min(words.find(' ', at), words.size()) - at, "norm=raw");
     const auto says = [&](const char* key) { return words.find(key) != std::string::npos; };
     if (open && !says("size=") && !says("longest=") && !says("edge=") && !says("height="))
       words += classes ? " size=224x224" : " size=640x640";

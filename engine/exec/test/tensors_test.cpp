@@ -242,6 +242,17 @@ TEST_F(Tensors, WrongShapesAreThatFramesFault) {
   EXPECT_NE(names.error().find("outputs are y"), std::string::npos) << names.error();
 }
 
+// Bytes hold no fractions: what is likely for floats would leave such a picture black.
+TEST_F(Tensors, APictureOfBytesIsLikelyTakenAsItIs) {
+  G g;
+  g.input("images", G::u8, {1, 3, 32, 32});
+  g.output(g.op("Identity", {g.constant("", {1, 10}, std::vector<float>(10))}, "scores"), G::f32, {1, 10});
+  const auto asked = open(g, 1, "", "");
+  ASSERT_FALSE(asked.ok());
+  EXPECT_NE(asked.error().find("(preprocess = \"stretch rgb norm=raw\", for example)"), std::string::npos)
+      << asked.error();
+}
+
 // A model of the published layout whose file says what it is: no word of configuration.
 TEST_F(Tensors, AModelThatSaysWhatItIsNeedsNoWords) {
   G g;

@@ -261,7 +261,7 @@ Result<Started> start_model(ModelWords words) {
     }
     return out;
   }
-  return Error{*question + " (" + why + ")"};
+  return Error{why + " (" + *question + ")"};
 }
 
 Result<Started> start_config(const std::string& config) {

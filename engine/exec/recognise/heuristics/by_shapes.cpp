@@ -73,7 +73,8 @@ Heuristic columns_of_cells(const ModelFacts& f, std::int64_t cells) {
                                         : "") +
                  " and turned boxes of " + std::to_string(behind - 1) +
                  " classes (\"boxes layout=yolo8 extra=angle\") look like this; with each likely preprocess = \"" +
-                 kLetterboxWords + "\""};
+                 kLetterboxWords + "\"",
+          .likely = kLetterboxWords};
 }
 
 // [3 cells, 5 + C]: of 16 columns five can be a face's points, and behind 117 can be 32 coefficients of masks.
@@ -94,7 +95,8 @@ Heuristic rows_of_anchors(const ModelFacts& f, std::int64_t cells) {
                 "11 classes (postprocess = \"boxes layout=yolo5\") and faces with five points (YOLOv5-face: \"boxes "
                 "layout=yolo5 extra=points points=5 score=0.6 iou=0.5\") look like this; with each likely preprocess "
                 "= \"" +
-                std::string(kLetterboxWords) + "\""};
+                std::string(kLetterboxWords) + "\"",
+            .likely = kLetterboxWords};
   if (f.output("drive_area_seg") != nullptr)
     return {.seen = shape + " beside drive_area_seg (YOLOP)",
             .post = "boxes layout=yolo5",
