@@ -62,7 +62,10 @@ Result<std::vector<ModelFile>> files_of(const std::string& path, bool onnx) {
       return Error{path + ": keeps weights in '" + location + "', outside of its folder" + kMove};
     auto weights = open_file((folder / location).string(), location);
     if (!weights) return Error{weights.error()};
-    if (*weights) out.push_back(std::move(**weights));
+    if (!*weights)  // the runtime would look for it in the folder that it was started in
+      return Error{path + ": keeps weights in '" + location + "', and there is no such file that can be read in " +
+                   (folder.empty() ? "." : folder.string()) + "; copy it there too"};
+    out.push_back(std::move(**weights));
   }
   return out;
 }

@@ -154,6 +154,18 @@ TEST_F(ModelFiles, AWorkerNamesNoFilesOutsideOfItsModelsFolder) {
   }
 }
 
+// The runtime would take a file of that name from the folder that leatd was started in.
+TEST_F(ModelFiles, AModelWithoutItsWeightsIsRefused) {
+  auto all = setups({module(write("m.onnx", graph(field(5, weights("w.bin")))))});
+  const auto status = pin_models(all);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.error().find("m.onnx: keeps weights in 'w.bin', and there is no such file"), std::string::npos)
+      << status.error();
+  EXPECT_NE(status.error().find(folder_.string() + "; copy it there too"), std::string::npos) << status.error();
+  write("w.bin", "weights");
+  EXPECT_TRUE(pin_models(all).ok());
+}
+
 TEST_F(ModelFiles, AModelNamesNoFilesOutsideOfItsFolder) {
   for (const char* location : {"../w.bin", "/etc/hostname", "a/../../w.bin"}) {
     auto all = setups({module(write("m.onnx", graph(field(5, weights(location)))))});
