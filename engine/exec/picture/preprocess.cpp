@@ -47,6 +47,8 @@ ToRgb to_rgb(std::uint32_t format, const PreprocessSpec& spec) {
 
 namespace {
 
+constexpr float kMaxOfUnit = 16;  // a mean or deviation above is meant for pixels from 0 to 255
+
 // What value = (pixel / 255 - mean) / std stands for by name.
 void set_norm(const std::string& name, PreprocessSpec& spec, SpecLine& words) {
   struct Norm {
@@ -93,6 +95,10 @@ Result<PreprocessSpec> parse_preprocess(std::string_view line) {
   words.number("pad", 0, 1, &spec.pad);
   words.numbers("mean", -1000, 1000, std::span(spec.mean).first(3));
   words.numbers("std", 1e-6f, 1000, std::span(spec.deviation).first(3));
+  const auto of_bytes = [](float v) { return v > kMaxOfUnit; };
+  if (std::any_of(spec.mean.begin(), spec.mean.end(), of_bytes) ||
+      std::any_of(spec.deviation.begin(), spec.deviation.end(), of_bytes))
+    words.fail("mean= and std= are of pixels from 0 to 1; of pixels from 0 to 255 write mean=123.675/255");
   spec.feeds = words.starting("feed.");
   words.size("size", &spec.width, &spec.height);
   spec.cut.quad = words.word("quad");

@@ -278,6 +278,9 @@ TEST(Preprocess, LineIsParsedAndFaultsAreNamed) {
   EXPECT_NE(error("std=0").find("std=0"), std::string::npos);
   EXPECT_NE(error("mean=1,2").find("write 1 or 3"), std::string::npos);
   EXPECT_NE(error("mean=1,2,3,4").find("mean=1,2,3,4"), std::string::npos);
+  EXPECT_NE(error("mean=123.675,116.28,103.53").find("write mean=123.675/255"), std::string::npos);
+  EXPECT_NE(error("mean=0.5 std=58.4").find("of pixels from 0 to 1"), std::string::npos);
+  EXPECT_TRUE(parse_preprocess("mean=123.675/255,116.28/255,103.53/255 std=58.4/255").ok());
   EXPECT_NE(error("pad=nan").find("pad=nan"), std::string::npos);
   EXPECT_NE(error("letterbox letterbox").find("stands twice"), std::string::npos);
   const auto gray = Preprocessor::open({}, 1, 8, 8);
