@@ -127,9 +127,12 @@ std::int64_t Feeder::room_ns(std::int64_t now_ns) const noexcept {
   return std::max(slo_ns_ - answer_time_.usual_ns(now_ns), slo_ns_ / 4);
 }
 
+std::int64_t Feeder::jump_time(std::int64_t now_ns) const noexcept {
+  return pace_.picture_time(now_ns - start_ns_ - room_ns(now_ns) / 4);
+}
+
 Result<bool> Feeder::jump() {
-  const std::int64_t now_ns = ::leat_now_ns();
-  const auto passed = source_->jump(pace_.picture_time(now_ns - start_ns_ - room_ns(now_ns) / 4));
+  const auto passed = source_->jump(jump_time(::leat_now_ns()));
   if (!passed.ok()) return Error{passed.error()};
   if (passed->pictures == 0) return false;
   passed_ += passed->pictures;
@@ -147,7 +150,7 @@ Result<std::optional<std::int64_t>> Feeder::decode_next() {
     std::optional<DecodeTurns::Turn> turn;
     if (options_.turns != nullptr) turn.emplace(*options_.turns, served, due_ns);
     const std::int64_t now_ns = ::leat_now_ns();
-    const CatchUp wanted = liveness_.decide(now_ns - due_ns, room_ns(now_ns));
+    const CatchUp wanted = liveness_.decide(now_ns - due_ns, room_ns(now_ns), source_->jump_ends(jump_time(now_ns)));
     source_->thin_out(wanted == CatchUp::thin);
     if (wanted != CatchUp::jump || !jumped) {
       auto picture = next_picture();

@@ -149,7 +149,8 @@ class Feeder {
   [[nodiscard]] std::int64_t room_ns(std::int64_t now_ns) const noexcept;
   // feeder_turn.cpp. Takes answers until a picture is wanted. False: not before the next one is there, or the end.
   bool await_turn(std::int64_t capture_ns, const std::atomic<bool>& stop);
-  Result<bool> jump();  // false: nothing to pass over
+  [[nodiscard]] std::int64_t jump_time(std::int64_t now_ns) const noexcept;  // the source's own, of where to
+  Result<bool> jump();                                                       // false: nothing to pass over
   void count_left_out();
   [[nodiscard]] bool hopeless(std::int64_t capture_ns, std::int64_t now_ns) const;
   void skip(Skip why, std::uint64_t pictures = 1) { skip(lanes_.front(), why, pictures); }

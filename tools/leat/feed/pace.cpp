@@ -62,11 +62,12 @@ std::int64_t AnswerTime::min_ns(std::int64_t now_ns) const noexcept {
 
 std::int64_t AnswerTime::usual_ns(std::int64_t now_ns) const noexcept { return fresh(now_ns) ? usual_ : 0; }
 
-CatchUp Liveness::decide(std::int64_t lag_ns, std::int64_t room_ns) noexcept {
+CatchUp Liveness::decide(std::int64_t lag_ns, std::int64_t room_ns, bool jump_ends) noexcept {
   const std::int64_t borne_ns = room_ns / 1000 * borne_permille_;
   if (lag_ns <= borne_ns) {
     over_ = 0;
-  } else if (lag_ns > kHopelessly * borne_ns || !catches_up(lag_ns, borne_ns)) {
+  } else if ((!jump_ends && lag_ns > kHopelessly * borne_ns) ||
+             !catches_up(lag_ns, borne_ns, jump_ends ? kMaxBeforeEnd : kMaxPictures)) {
     draw();
     thin_ = false;  // what comes then is due about now
     over_ = 0;
@@ -78,14 +79,14 @@ CatchUp Liveness::decide(std::int64_t lag_ns, std::int64_t room_ns) noexcept {
 
 // A stall leaves a lag that a decoder with time to spare makes good within a few pictures, where a jump costs those up
 // to the next key frame. So the first pictures behind the bound show how fast the lag falls.
-bool Liveness::catches_up(std::int64_t lag_ns, std::int64_t borne_ns) noexcept {
+bool Liveness::catches_up(std::int64_t lag_ns, std::int64_t borne_ns, std::int64_t max_pictures) noexcept {
   if (over_++ == 0) {
     first_lag_ns_ = lag_ns;
     return true;
   }
   if (over_ <= kTrialPictures) return true;
   const std::int64_t fallen_ns = first_lag_ns_ - lag_ns;
-  return fallen_ns > 0 && (lag_ns - borne_ns) * (over_ - 1) <= kMaxPictures * fallen_ns;
+  return fallen_ns > 0 && (lag_ns - borne_ns) * (over_ - 1) <= max_pictures * fallen_ns;
 }
 
 void Liveness::draw() noexcept {

@@ -57,16 +57,18 @@ class Liveness {
  public:
   explicit Liveness(std::uint64_t seed = 0) noexcept : state_(seed) { draw(); }
   // lag_ns: how long ago the next picture was due. room_ns: how old a picture may be when it is submitted and still be
-  // answered in time, as answers usually go.
-  CatchUp decide(std::int64_t lag_ns, std::int64_t room_ns) noexcept;
+  // answered in time, as answers usually go. jump_ends: a jump would leave out all that the source has left, so that
+  // whoever catches up at all goes on decoding.
+  CatchUp decide(std::int64_t lag_ns, std::int64_t room_ns, bool jump_ends = false) noexcept;
   [[nodiscard]] std::int64_t borne_permille() const noexcept { return borne_permille_; }  // of the room
 
  private:
   static constexpr std::int64_t kHopelessly = 4;  // times the lag that is borne: it jumps at once
   static constexpr std::int64_t kTrialPictures = 3,
-                                kMaxPictures = 12;  // to see whether it catches up; to have done so
+                                kMaxPictures = 12,  // to see whether it catches up; to have done so
+      kMaxBeforeEnd = 250;                          // and where nothing follows the jump
   void draw() noexcept;
-  bool catches_up(std::int64_t lag_ns, std::int64_t borne_ns) noexcept;
+  bool catches_up(std::int64_t lag_ns, std::int64_t borne_ns, std::int64_t max_pictures) noexcept;
   std::int64_t over_ = 0, first_lag_ns_ = 0;  // decisions since the lag was last borne, and the first lag of those
   std::uint64_t state_;
   std::int64_t borne_permille_ = 0;

@@ -98,6 +98,15 @@ TEST(Liveness, AStallThatDecodingMakesGoodCostsNoJump) {
   }
 }
 
+TEST(Liveness, WhereAJumpWouldEndAFilmOnlyOneThatDoesNotCatchUpJumps) {
+  Liveness liveness;
+  for (std::int64_t lag = 3000 * kMs; lag > 0; lag -= 27 * kMs)
+    EXPECT_NE(liveness.decide(lag, 100 * kMs, true), CatchUp::jump) << lag;
+  for (int trial = 0; trial < 3; ++trial)
+    EXPECT_NE(liveness.decide((3000 + trial) * kMs, 100 * kMs, true), CatchUp::jump);
+  EXPECT_EQ(liveness.decide(3010 * kMs, 100 * kMs, true), CatchUp::jump);
+}
+
 // Streams that lag alike do not give up alike: at any lag some go on.
 TEST(Liveness, StreamsBearDifferentLags) {
   std::vector<int> tenths(10, 0);

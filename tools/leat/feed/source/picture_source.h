@@ -55,6 +55,11 @@ class PictureSource {
     (void)time_ns;
     return Passed{};
   }
+  // Whether a jump there is known to pass over all that is left.
+  [[nodiscard]] virtual bool jump_ends(std::int64_t time_ns) const {
+    (void)time_ns;
+    return false;
+  }
 };
 
 struct SourceOptions {

@@ -313,6 +313,42 @@ TEST(Video, LagsAreMadeUpByThinningOutAndByJumping) {
   std::filesystem::remove(path);
 }
 
+TEST(Video, KnowsWhereNoKeyFrameFollows) {
+  const std::string path = temporary("two-gops") + ".mp4";
+  const std::string command =
+      "ffmpeg -v error -nostdin -y -f lavfi -i color=gray:s=64x48:r=20 -frames:v 48 -c:v libx264 -g 24 -keyint_min 24 "
+      "-sc_threshold 0 -pix_fmt yuv420p " +
+      path;
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  auto source = open_source(path, {});
+  ASSERT_TRUE(source.ok()) << source.error();
+  ASSERT_TRUE((*source)->next()->has_value());
+  EXPECT_FALSE((*source)->jump_ends(900'000'000)) << "picture 24 is one, at 1.2 s";
+  EXPECT_TRUE((*source)->jump_ends(1'800'000'000));
+  std::filesystem::remove(path);
+}
+
+// Whole heads and no pictures behind them, as of a download that broke off.
+TEST(Video, WithoutAnyPictureItIsSaidToBeDamaged) {
+  const std::string path = temporary("cut") + ".mp4";
+  const std::string command =
+      "ffmpeg -v error -nostdin -y -f lavfi -i testsrc=s=64x48:r=20 -frames:v 20 -c:v libx264 -pix_fmt yuv420p "
+      "-movflags +faststart " +
+      path;
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  std::ifstream whole(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(whole), {}};
+  const std::size_t pictures = bytes.find("mdat");
+  ASSERT_NE(pictures, std::string::npos);
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes.substr(0, pictures + 4);
+  auto source = open_source(path, {});
+  ASSERT_TRUE(source.ok()) << source.error();
+  const auto none = (*source)->next();
+  ASSERT_FALSE(none.ok());
+  EXPECT_THAT(none.error(), HasSubstr("ended before a picture of it could be decoded"));
+  std::filesystem::remove(path);
+}
+
 // Out of an MP4, which keeps parameter sets apart and writes lengths: as a decoder takes them, in decoding order.
 TEST(Bitstream, AccessUnitsComeWithTheirParameterSets) {
   const std::string path = temporary("units") + ".mp4";

@@ -136,6 +136,9 @@ class Video : public PictureSource {
     const int opened = ::avformat_open_input(&input_, name.c_str(), demuxer, &settings);
     ::av_dict_free(&settings);
     const bool unknown = opened == AVERROR_INVALIDDATA || opened == AVERROR(EINVAL);
+    if (unknown && may_come_back(name))
+      return Error{"'" + name_ + "' cannot be opened: what answers there sends no video that can be read (" +
+                   av_text(opened) + "); check its address"};
     if (opened < 0)
       return Error{"'" + name_ + "' " +
                    (unknown ? "is no picture or video that can be read" + what_is_read()
@@ -177,6 +180,8 @@ class Video : public PictureSource {
           return Error{"'" + name_ + "': " + fetched.error()};
         return std::optional<std::int64_t>(made_ready());
       }
+      if (got == AVERROR_EOF && at_ == 0)
+        return Error{"'" + name_ + "' ended before a picture of it could be decoded; it is damaged or cut short"};
       if (got == AVERROR_EOF) return std::optional<std::int64_t>{};
       if (got != AVERROR(EAGAIN)) return Error{"'" + name_ + "' cannot be decoded: " + av_text(got)};
       if (!packet_kept_) {
@@ -224,6 +229,16 @@ class Video : public PictureSource {
       packet_kept_ = false;
       ::av_packet_unref(packet_);
     }
+  }
+
+  // As the file's own index says it, where it has one of every picture.
+  [[nodiscard]] bool jump_ends(std::int64_t time_ns) const override {
+    AVStream* const stream = input_->streams[stream_];
+    if (first_time_ == AV_NOPTS_VALUE || stream->nb_frames <= 0 ||
+        ::avformat_index_get_entries_count(stream) < stream->nb_frames)
+      return false;
+    const AVRational ns{1, static_cast<int>(kNsPerSecond)};
+    return ::av_index_search_timestamp(stream, ::av_rescale_q(first_time_ + time_ns, ns, stream->time_base), 0) < 0;
   }
 
   Result<bool> write(const leat_frame& slot) override {
