@@ -42,6 +42,14 @@ bool gone(leat_client* c) {
   return true;
 }
 
+// Of a child of the process that connected: the memory is not mapped there, and what it said would be taken for its
+// parent's.
+bool anothers(const leat_client* c) { return c->control.process != ::getpid(); }
+leat_error refuse_anothers() {
+  return fail(LEAT_ERROR_invalid_argument,
+              "this client belongs to the process that connected; connect in this one too");
+}
+
 // Sends a control message and waits for its reply, which must be an R.
 template <class R, class M>
 leat_error exchange(leat_client* c, M message, R* reply, std::vector<Fd>* fds, std::string* tail,
@@ -281,7 +289,9 @@ leat_error leat_connect(const leat_connect_options* options, leat_client** out) 
   return fail(LEAT_ERROR_no_memory, "no memory for a connection");
 }
 
-void leat_disconnect(leat_client* client) { delete client; }
+void leat_disconnect(leat_client* client) {
+  if (client != nullptr && !anothers(client)) delete client;
+}
 
 void leat_stream_options_init(leat_stream_options* options) {
   *options = {};
@@ -293,6 +303,7 @@ leat_error leat_open_stream(leat_client* client, const leat_stream_options* opti
   if (client == nullptr || options == nullptr || out == nullptr || options->application == nullptr)
     return fail(LEAT_ERROR_invalid_argument, "leat_open_stream: an argument or the application's name is missing");
   *out = nullptr;
+  if (anothers(client)) return refuse_anothers();
   const std::lock_guard lock(client->control.mutex);
   if (gone(client)) return disconnected(client);
   return open_stream(client, *options, out);
@@ -303,6 +314,7 @@ leat_error leat_open_stream(leat_client* client, const leat_stream_options* opti
 leat_error leat_close_stream(leat_stream* stream) try {
   if (stream == nullptr) return LEAT_ERROR_ok;
   leat_client* c = stream->client;
+  if (anothers(c)) return refuse_anothers();
   const std::lock_guard lock(c->control.mutex);
   leat_flush(c);
   CloseStream m;

@@ -1,6 +1,8 @@
 // What stands behind the client library's handles (leat.h): shared by the files that implement it, and nobody else's.
 #pragma once
 
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -42,6 +44,7 @@ struct leat_client {
     std::uint32_t request = 1;
     std::int64_t timeout_ns = 0;
     std::string path;
+    pid_t process = ::getpid();  // that connected
   } control;
 
   leat::shm::Mapping uplink, downlink;

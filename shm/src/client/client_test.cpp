@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -92,6 +93,28 @@ TEST_F(ClientTest, EveryFrameIsAnsweredOnceWithItsOwnChecksum) {
     ASSERT_EQ(checksum(seen.planes[0], seen.bytes), expected);
   }
   EXPECT_EQ(daemon->answered(), 5000u);
+  EXPECT_EQ(daemon->violations(), 0u);
+}
+
+TEST_F(ClientTest, AChildOfForkLeavesItsParentsClientAlone) {
+  auto c = std::make_unique<Client>(connect());
+  auto s = std::make_unique<Stream>(open(*c));
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool refused = !c->open_stream(small()).ok() && leat_close_stream(s->raw()) == LEAT_ERROR_invalid_argument;
+    s.reset();
+    c.reset();
+    _exit(refused ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << "it ends as any program does";
+  auto f = s->acquire();
+  ASSERT_TRUE(f) << leat_last_error();
+  ASSERT_EQ(f->submit({}), LEAT_ERROR_ok);
+  const auto a = c->next_answer(std::chrono::seconds(60));
+  ASSERT_TRUE(a) << leat_last_error();
+  EXPECT_EQ(a->outcome(), Outcome::completed);
   EXPECT_EQ(daemon->violations(), 0u);
 }
 
