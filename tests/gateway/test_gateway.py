@@ -136,6 +136,7 @@ class Calls(WithNode):
             ("POST", "/v2/cudasharedmemory/unregister", 200),
             ("POST", "/v2/cudasharedmemory/region/a/register", 501),
             ("DELETE", "/v2/models/echo", 405),
+            ("GET", "/v2/models/echo/infer", 405),
             ("GET", "/v2/models/..%2f..", 400),
             ("GET", "/nothing", 404),
         ]:

@@ -65,6 +65,7 @@ Result<DecodedPicture> decode_picture(std::span<const std::byte> file) {
   const AVCodecID id = codec_of(file);
   if (id == AV_CODEC_ID_NONE) return Error{"the picture is neither JPEG nor PNG"};
   const Error broken{"the picture cannot be decoded"};
+  av_log_set_level(AV_LOG_FATAL);  // what strangers send is answered, and fills no log
   const AVCodec* const codec = avcodec_find_decoder(id);
   const std::unique_ptr<AVCodecContext, Freed> decoder(avcodec_alloc_context3(codec));
   const std::unique_ptr<AVFrame, Freed> frame(av_frame_alloc());

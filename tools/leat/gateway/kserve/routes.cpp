@@ -181,7 +181,7 @@ std::unique_ptr<Job> Routes::model(const Head& head, std::string_view name, std:
     return refuses(404, "model '" + model->name + "' is served in version " + model->version);
   if (head.method == "POST" && what == "infer")
     return std::make_unique<InferJob>(serving_, std::move(catalogue), *model);
-  if (head.method != "GET" && head.method != "HEAD")
+  if ((head.method != "GET" && head.method != "HEAD") || what == "infer")
     return refuses(405, "a model takes POST .../infer, and GET for the rest");
   if (what == "ready") {
     if (serving_.draining) return refuses(503, "this node is being drained");
