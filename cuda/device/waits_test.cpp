@@ -84,8 +84,8 @@ void measurement_ends_before_its_memory(int forgotten) {
   s.delays(200);
   s.mutate(forgotten);
   s.d = s.open(LEAT_PICTURE_MEASURED);
-  // One for the jobs, one for the target, two for the first upload's room, and eight runs.
-  s.end(12);
+  // One for the jobs, one for the target, two for the first upload's room, and fourteen runs.
+  s.end(18);
   leat_device_info info{};
   s.api->info(s.d, &info);
   const leat_device_memory again = s.memory(1 << 20);
@@ -217,7 +217,7 @@ INSTANTIATE_TEST_SUITE_P(EachWait, LeftOut,
                                          Wait{"RoomForUploadsGrows", room_for_uploads_grows, 0},
                                          Wait{"StagingIsReadBeforeItIsUsedAgain",
                                               staging_is_read_before_it_is_used_again, 0},
-                                         Wait{"MeasurementEndsBeforeItsMemory", measurement_ends_before_its_memory, 11},
+                                         Wait{"MeasurementEndsBeforeItsMemory", measurement_ends_before_its_memory, 17},
                                          Wait{"ClosingEndsWhatWasBegun", closing_ends_what_was_begun, 0},
                                          Wait{"TimingEndsBeforeItIsRead", timing_ends_before_it_is_read, 0}),
                          [](const auto& p) { return std::string(p.param.name); });
