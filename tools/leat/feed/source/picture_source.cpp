@@ -3,7 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <sstream>
 
 namespace leat::tools {
@@ -90,9 +92,9 @@ Result<PictureFormat> parse_y4m_head(const std::string& line) {
     }
   }
   if (format.width == 0 || format.height == 0) return Error{"the y4m head lacks a width or height from 1 to 16384"};
-  const bool deep = chroma.find('p') != std::string::npos && chroma.find("paldv") == std::string::npos &&
-                    chroma.find("jpeg") == std::string::npos;
-  if (chroma.starts_with("420") && !deep) {
+  // Where colours lie between the pixels differs, and their layout does not; "420p10" and the like have more bits.
+  static constexpr const char* kEightBits[] = {"420", "420jpeg", "420mpeg2", "420paldv"};
+  if (std::find(std::begin(kEightBits), std::end(kEightBits), chroma) != std::end(kEightBits)) {
     format.format = LEAT_FORMAT_i420;
     if (format.width % 2 != 0 || format.height % 2 != 0)
       return Error{

@@ -217,6 +217,8 @@ TEST(Y4m, HeadsAreCheckedFieldByField) {
   EXPECT_EQ(parse_y4m_head("YUV4MPEG2 W64 H48 F30000:1001")->format, LEAT_FORMAT_i420);
   EXPECT_NEAR(parse_y4m_head("YUV4MPEG2 W64 H48 F30000:1001")->rate, 29.97, 0.001);
   EXPECT_EQ(parse_y4m_head("YUV4MPEG2 W64 H48 F30:1 Cmono")->format, LEAT_FORMAT_gray8);
+  for (const char* place : {"420jpeg", "420mpeg2", "420paldv"})  // of H.264 ffmpeg writes the second
+    EXPECT_EQ(parse_y4m_head("YUV4MPEG2 W64 H48 F30:1 C" + std::string(place))->format, LEAT_FORMAT_i420) << place;
   for (const char* bad :
        {"", "RIFF", "YUV4MPEG2", "YUV4MPEG2 W64", "YUV4MPEG2 W64 H-48", "YUV4MPEG2 Wx H48", "YUV4MPEG2 W64 H48 C444",
         "YUV4MPEG2 W64 H48 C420p10", "YUV4MPEG2 W63 H48 C420", "YUV4MPEG2 W99999999999 H48"}) {
