@@ -39,11 +39,13 @@ bool somebody_serves(const std::string& path) {
   return true;
 }
 
+constexpr const char* kChooseAnother =
+    "; choose a socket in a directory that exists and is writable (--socket, LEAT_SOCKET or socket in [daemon])";
+
 std::string lock_path(const std::string& path) { return path + ".lock"; }
 
 std::string cannot_create(const std::string& path, int error) {
-  return system_text("cannot create " + lock_path(path) + " beside the socket " + path, error) +
-         "; choose a socket in a directory that exists and is writable";
+  return system_text("cannot create " + lock_path(path) + " beside the socket " + path, error) + kChooseAnother;
 }
 
 // The lock is only good while its file has the name: who ended last removed it.
@@ -91,9 +93,7 @@ Result<Fd> listen_at(const std::string& path, mode_t mode, std::optional<gid_t> 
   const int bound = ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   const int why = errno;
   umask(before);
-  if (bound != 0)
-    return Error{system_text("cannot create the socket " + path, why) +
-                 "; choose a socket in a directory that exists and is writable"};
+  if (bound != 0) return Error{system_text("cannot create the socket " + path, why) + kChooseAnother};
   std::string trouble;
   if (::listen(fd.get(), kBacklog) != 0) trouble = system_text("cannot listen at " + path, errno);
   if (trouble.empty() && group && ::chown(path.c_str(), static_cast<uid_t>(-1), *group) != 0)
