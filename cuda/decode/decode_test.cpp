@@ -17,6 +17,7 @@ using cuda::UnitKind;
 using test::coded_stream;
 using test::CodedStream;
 using test::damaged;
+using test::shown_again;
 using test::StreamSpec;
 
 constexpr std::uint32_t kPlaces = 6;
@@ -160,6 +161,63 @@ TEST_P(Codec, DamageHarmsNoOtherStream) {
   const char* const many = std::getenv("LEAT_DAMAGED");
   const auto rounds = static_cast<std::uint32_t>(many != nullptr ? std::atoi(many) : 120);
   EXPECT_EQ(with_decoders([&](fake::Host&, exec::Device& device) { return survives(device, GetParam(), s, rounds); }),
+            0);
+}
+
+// Nobody asks for it, and nothing is mapped that would tell; what comes behind it refers to it.
+TEST(Decoder, DamageIsKnownBeforeItsSurfaceIsUsedAgain) {
+  const CodedStream s = coded_stream({.codec = LEAT_CODEC_h264, .pictures = 9});
+  if (s.units.empty()) GTEST_SKIP() << "libavcodec has no encoder for H.264";
+  EXPECT_EQ(with_decoders([&](fake::Host&, exec::Device& device) {
+              int known = 0;
+              for (std::uint32_t seed = 1; seed <= 40; ++seed) {
+                const auto hurt = damaged(s.units[1], seed);
+                const auto begins = [&](exec::Decoder& d) {
+                  return d.decode(unit_of(s.units[0], 0)) && d.decode(unit_of(hurt, 0));
+                };
+                auto asked = device.decoder({LEAT_CODEC_h264, s.width, s.height, 1});
+                NEED(asked.ok());
+                if (!begins(**asked) || !picture_at(device, **asked, 0, s.width, s.height).empty()) continue;
+                ++known;
+                auto decoder = device.decoder({LEAT_CODEC_h264, s.width, s.height, 1});
+                NEED(decoder.ok() && begins(**decoder));
+                for (std::size_t i = 2; i < 8; ++i) NEED(!(*decoder)->decode(unit_of(s.units[i], 0)));
+                NEED((*decoder)->decode(unit_of(s.units[8], 0)));
+                NEED(picture_at(device, **decoder, 0, s.width, s.height) == s.i420[8]);
+              }
+              NEED(known > 0);
+              return true;
+            }),
+            0);
+}
+
+// One surface for two places: both have the picture, also when the surface holds another.
+TEST(Decoder, APictureThatIsShownAgainIsThatOfBothPlaces) {
+  const CodedStream s = coded_stream({.codec = LEAT_CODEC_av1, .pictures = 4});
+  if (s.units.empty()) GTEST_SKIP() << "libavcodec has no encoder for AV1";
+  EXPECT_EQ(with_decoders([&](fake::Host&, exec::Device& device) {
+              int again = 0;
+              for (unsigned slot = 0; slot < 8; ++slot) {
+                const auto unit = shown_again(slot);
+                const auto begins = [&](exec::Decoder& d) {
+                  for (const std::uint32_t i : {0U, 1U, 2U})
+                    if (!d.decode(unit_of(s.units[i], i))) return false;
+                  return d.decode(unit_of(unit, 3));
+                };
+                const auto is = [&](exec::Decoder& d, std::uint32_t place, std::size_t picture) {
+                  return picture_at(device, d, place, s.width, s.height) == s.i420[picture];
+                };
+                auto first = device.decoder({LEAT_CODEC_av1, s.width, s.height, kPlaces});
+                NEED(first.ok());
+                if (!begins(**first) || !is(**first, 3, 2)) continue;  // another picture lies there, or none
+                ++again;
+                auto decoder = device.decoder({LEAT_CODEC_av1, s.width, s.height, kPlaces});
+                NEED(decoder.ok() && begins(**decoder) && (*decoder)->decode(unit_of(s.units[3], 4)));
+                NEED(is(**decoder, 2, 2) && is(**decoder, 3, 2) && is(**decoder, 4, 3));
+              }
+              NEED(again > 0);
+              return true;
+            }),
             0);
 }
 

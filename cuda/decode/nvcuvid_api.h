@@ -20,7 +20,7 @@ inline constexpr int kSurfaceNv12 = 0;
 inline constexpr int kWeave = 0;
 inline constexpr ULong kDedicatedEngines = 4;  // cudaVideoCreate_PreferCUVID
 enum PacketFlag : ULong { kTimestamp = 2, kDiscontinuity = 4, kEndOfPicture = 8 };
-enum DecodeState : int { kDecoded = 2, kDecodeError = 8, kErrorConcealed = 9 };
+enum DecodeState : int { kDecoding = 1, kDecoded = 2, kDecodeError = 8, kErrorConcealed = 9 };
 
 struct Rectangle {
   int left, top, right, bottom;

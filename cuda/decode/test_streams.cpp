@@ -161,6 +161,11 @@ CodedStream coded_stream(const StreamSpec& spec) {
   return out;
 }
 
+std::vector<std::uint8_t> shown_again(unsigned slot) {
+  // A temporal delimiter, and a frame header of one byte: show_existing_frame, three bits of the slot, the end's bit.
+  return {0x12, 0x00, 0x1a, 0x01, static_cast<std::uint8_t>(0x88U | slot << 4U)};
+}
+
 std::vector<std::uint8_t> damaged(const std::vector<std::uint8_t>& unit, std::uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<std::uint8_t> out = unit;

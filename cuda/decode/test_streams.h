@@ -27,6 +27,9 @@ struct StreamSpec {
 // No units: libavcodec here has no encoder for it.
 CodedStream coded_stream(const StreamSpec& spec);
 
+// AV1: an access unit that decodes nothing and shows what lies in this slot of the decoder's references, 0..7.
+std::vector<std::uint8_t> shown_again(unsigned slot);
+
 // Flips and drops bytes, at least one.
 std::vector<std::uint8_t> damaged(const std::vector<std::uint8_t>& unit, std::uint32_t seed);
 

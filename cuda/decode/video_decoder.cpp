@@ -5,7 +5,9 @@
 // where an access unit may show a picture that an earlier one has decoded.
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "cuda/decode/access_unit.h"
@@ -213,12 +215,18 @@ void VideoDecoder::note_damage(std::uint32_t run, std::uint64_t serial) noexcept
   if (run == keys_.runs()) keys_.lost();
 }
 
-// Asks how decoding went. Those that cannot be asked are believed.
+// Asks how decoding went, once it has: behind a mapped picture that is at once. Those that cannot be asked are
+// believed.
 void VideoDecoder::prove(Session& session, int index) {
   Session::Surface& surface = session.surfaces[static_cast<std::size_t>(index)];
   if (!std::exchange(surface.unproved, false)) return;
+  constexpr std::chrono::microseconds kBetweenLooks{200};
   nvdec::DecodeStatus status{};
   if (library_.status(session.decoder, index, &status) != kSuccess) return;
+  while (status.state == nvdec::kDecoding) {
+    std::this_thread::sleep_for(kBetweenLooks);
+    if (library_.status(session.decoder, index, &status) != kSuccess) return;
+  }
   if (status.state == nvdec::kDecodeError || status.state == nvdec::kErrorConcealed)
     note_damage(surface.run, surface.serial);
 }

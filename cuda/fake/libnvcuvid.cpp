@@ -1,7 +1,8 @@
 // A stand-in for libnvcuvid.so.1 that decodes with libavcodec. As strict as the real one is said to be, and stricter: a
 // surface is used again as soon as its picture was shown, what is mapped is there when the stream comes to it and not
-// before, what is unmapped is overwritten and nothing that the stream still fills, and there are as many outputs as
-// were asked for. What it cannot show: the engines' own limits and speed, and what a driver does with damaged streams.
+// before, what is decoded is said to be still in hand when it is first asked about, what is unmapped is overwritten and
+// nothing that the stream still fills, and there are as many outputs as were asked for. What it cannot show: the
+// engines' own limits and speed, and what a driver does with damaged streams.
 #include <dlfcn.h>
 
 #include <array>
@@ -11,6 +12,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 extern "C" {
@@ -41,7 +43,7 @@ struct FakeDecoder {
   DecoderParameters parameters{};
   struct Surface {
     FramePtr frame;
-    bool damaged = false;
+    bool damaged = false, in_hand = false;
   };
   std::vector<Surface> surfaces;
   struct Output {
@@ -64,6 +66,7 @@ struct FakeParser {
   int coded_width = 0, coded_height = 0, width = 0, height = 0;
   unsigned surfaces = 0;
   std::map<const std::uint8_t*, int> waiting;  // decoded and not shown: the picture's first byte, its surface
+  std::map<int, FramePtr> decoded;             // [surface]: the last
   // Within parse(): what is being decoded.
   FramePtr in_hand;
   FakeDecoder* decoder = nullptr;
@@ -94,6 +97,7 @@ bool begin_sequence(FakeParser& p, const AVCodecContext& c, AVPixelFormat pixels
   p.coded_width = coded_width, p.coded_height = coded_height, p.width = c.width, p.height = c.height;
   p.surfaces = said > 1 ? static_cast<unsigned>(said) : p.parameters.most_surfaces;
   p.waiting.clear();
+  p.decoded.clear();
   return true;
 }
 
@@ -118,7 +122,18 @@ bool begin_picture(FakeParser& p, const AVFrame* frame) {
   picture.bytes = static_cast<unsigned>(p.packet->size);
   if (p.parameters.decode(p.parameters.user, &picture) == 0) return false;
   p.waiting[frame->data[0]] = surface;
+  p.decoded[surface] = p.in_hand;
   return true;
+}
+
+// Whether it is a picture that an earlier access unit has decoded, and whose surface holds it still.
+bool is_shown_again(FakeParser& p, const AVFrame* frame) {
+  for (const auto& [surface, held] : p.decoded) {
+    if (held->data[0] != frame->data[0]) continue;
+    p.waiting[frame->data[0]] = surface;
+    return true;
+  }
+  return false;
 }
 
 void show(FakeParser& p, const std::uint8_t* at, long long timestamp) {
@@ -150,7 +165,7 @@ void parse(FakeParser& p) {
   const std::unique_ptr<AVFrame, FreeFrame> frame(::av_frame_alloc());
   while ((status = ::avcodec_receive_frame(p.codec, frame.get())) >= 0) {
     // Decoders that bring memory of their own show what they have decoded at once.
-    if (!shows_in_order(p) &&
+    if (!shows_in_order(p) && !is_shown_again(p, frame.get()) &&
         !(begin_sequence(p, *p.codec, static_cast<AVPixelFormat>(frame->format), frame->width, frame->height) &&
           begin_picture(p, frame.get())))
       break;
@@ -158,8 +173,9 @@ void parse(FakeParser& p) {
     ::av_frame_unref(frame.get());
   }
   damaged = damaged || (status != AVERROR(EAGAIN) && status < 0);
-  if (damaged && p.decoder != nullptr && p.surface >= 0)
-    p.decoder->surfaces[static_cast<std::size_t>(p.surface)].damaged = true;
+  if (!damaged || p.decoder == nullptr || p.surface < 0) return;
+  p.decoder->surfaces[static_cast<std::size_t>(p.surface)].damaged = true;
+  show(p, p.decoded[p.surface]->data[0], p.packet->pts);  // all the same
 }
 
 AVCodecID id_of(int codec) {
@@ -229,20 +245,22 @@ LEAT_EXPORT Status cuvidDecodePicture(Decoder decoder, PictureParameters* pictur
   auto& d = *static_cast<FakeDecoder*>(decoder);
   if (parsing == nullptr || picture->picture < 0 || static_cast<std::size_t>(picture->picture) >= d.surfaces.size())
     return kInvalidValue;
-  d.surfaces[static_cast<std::size_t>(picture->picture)] = {parsing->in_hand, false};
+  d.surfaces[static_cast<std::size_t>(picture->picture)] = {.frame = parsing->in_hand, .in_hand = true};
   parsing->decoder = &d;
   return kSuccess;
 }
 LEAT_EXPORT Status cuvidGetDecodeStatus(Decoder decoder, int picture, DecodeStatus* out) {
-  const auto& d = *static_cast<FakeDecoder*>(decoder);
+  auto& d = *static_cast<FakeDecoder*>(decoder);
   if (picture < 0 || static_cast<std::size_t>(picture) >= d.surfaces.size()) return kInvalidValue;
-  out->state = d.surfaces[static_cast<std::size_t>(picture)].damaged ? kDecodeError : kDecoded;
+  FakeDecoder::Surface& surface = d.surfaces[static_cast<std::size_t>(picture)];
+  out->state = std::exchange(surface.in_hand, false) ? kDecoding : surface.damaged ? kDecodeError : kDecoded;
   return kSuccess;
 }
 LEAT_EXPORT Status cuvidMapVideoFrame64(Decoder decoder, int picture, unsigned long long* out, unsigned* pitch,
                                         MapParameters* p) {
   auto& d = *static_cast<FakeDecoder*>(decoder);
   if (picture < 0 || static_cast<std::size_t>(picture) >= d.surfaces.size()) return kInvalidValue;
+  for (FakeDecoder::Surface& s : d.surfaces) s.in_hand = false;  // all that came before it are decoded too
   const FramePtr& frame = d.surfaces[static_cast<std::size_t>(picture)].frame;
   if (frame == nullptr || p->progressive == 0 || static_cast<unsigned>(frame->width) < d.parameters.target_width ||
       static_cast<unsigned>(frame->height) < d.parameters.target_height)
