@@ -16,6 +16,7 @@
 #include <cstring>
 #include <filesystem>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "cuda/device/picture_body.h"
@@ -158,6 +159,27 @@ TEST(Device, EnqueuedWorkTakesItsTurn) {
             LEAT_DEVICE_OK);
   ASSERT_EQ(device.wait(), LEAT_DEVICE_OK);
   EXPECT_EQ(seen.bytes, data);
+  plugin()->release(device.d, &memory);
+}
+
+// A context is current for one thread. Another's wait makes it its own first; what else that calls is refused.
+TEST(Device, AMarkIsWaitedForByAnotherThread) {
+  Device device;
+  auto memory = device.memory(4096);
+  const auto data = noise(4096, 5);
+  std::vector<std::uint8_t> back(4096);
+  ASSERT_EQ(plugin()->use_set(device.d, 0, nullptr, 0), LEAT_DEVICE_OK);
+  device.copy(memory.address, data.data(), 4096);
+  device.copy(back.data(), memory.address, 4096);
+  ASSERT_EQ(plugin()->mark(device.d, 0, nullptr, 0), LEAT_DEVICE_OK);
+  std::thread([&] {
+    char line[256] = "";
+    EXPECT_EQ(plugin()->copy(device.d, memory.address, back.data(), 4096, line, sizeof line), LEAT_DEVICE_FAILED);
+    EXPECT_NE(std::string(line).find("CUDA_ERROR_INVALID_CONTEXT"), std::string::npos) << line;
+    EXPECT_EQ(plugin()->wait_for(device.d, 0, line, sizeof line), LEAT_DEVICE_OK) << line;
+    EXPECT_EQ(back, data);
+  }).join();
+  ASSERT_EQ(device.wait(), LEAT_DEVICE_OK);
   plugin()->release(device.d, &memory);
 }
 

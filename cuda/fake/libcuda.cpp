@@ -75,7 +75,7 @@ Status join(unsigned gpu) {
     if (room == nullptr) return cuda::kMpsMaxClientsReached;
     room->pid = ::getpid();
     room->epoch = epoch;
-    room->marks = 0;
+    room->marks = room->graphs = 0;
     p.client = room;
     p.epoch = epoch;
     return cuda::kSuccess;
@@ -114,7 +114,22 @@ void run_pictures(const leat_picture_job* jobs, const leat_picture_target& targe
       for (std::uint32_t x = 0; x < target.width; ++x) cuda::picture_pixel(jobs[z], target, x, y);
 }
 
+// Of all streams, where time is counted and not spent.
+std::atomic<std::int64_t> counted_ns{0};
+
+std::int64_t now_ns() {
+  if (host().state().counts_time != 0) return 1 + counted_ns;  // 0 is an event that has not been reached
+  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
+bool counted(std::uint32_t us) {
+  if (host().state().counts_time == 0) return false;
+  counted_ns += std::int64_t{us} * 1000;
+  return true;
+}
+
 void spend(std::uint32_t us) {
+  if (counted(us)) return;
   const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(us);
   while (us != 0 && std::chrono::steady_clock::now() < end) {
   }
@@ -142,6 +157,8 @@ using namespace leat::cuda;
 
 LEAT_EXPORT int leat_stand_in_driver() { return 1; }
 LEAT_EXPORT int leat_stand_in_provider() { return host().state().has_provider != 0 ? 1 : 0; }
+// Of work that a library has on a stream: whether it need not take that long.
+LEAT_EXPORT int leat_stand_in_counted(std::uint32_t us) { return counted(us) ? 1 : 0; }
 // The wait after `obeyed` more returns at once, without waiting; -1: none. For the test of the waits.
 LEAT_EXPORT void leat_stand_in_forget_wait(int obeyed) {
   waits_seen = 0;
@@ -245,6 +262,8 @@ LEAT_EXPORT Status cuDevicePrimaryCtxRetain(Context* context, Ordinal device) {
     if (p.mps)
       if (const Status status = join(p.context_gpu); status != kSuccess) return status;
     enter(current());
+    static std::uint32_t made = 0;
+    p.context = ++made;
   }
   ++p.retained;
   *context = reinterpret_cast<Context>(&context_tag);
@@ -254,50 +273,57 @@ LEAT_EXPORT Status cuDevicePrimaryCtxRelease_v2(Ordinal) {
   Process& p = process();
   const std::lock_guard lock(p.mutex);
   if (--p.retained != 0) return kSuccess;
+  p.context = 0;
   if (p.client != nullptr) p.client->pid = 0;
   if (p.user != nullptr) p.user->pid = 0;
   p.client = nullptr;
   p.user = nullptr;
   return kSuccess;
 }
-LEAT_EXPORT Status cuCtxSetCurrent(Context) { return kSuccess; }
+LEAT_EXPORT Status cuCtxSetCurrent(Context context) {
+  make_current(context != nullptr);
+  return kSuccess;
+}
 
 // ---- streams and events ----
 
 LEAT_EXPORT Status cuStreamCreate(leat::cuda::Stream* stream, unsigned) {
-  LEAT_UNLESS_LOST();
+  LEAT_UNLESS_LOST_IN_CONTEXT();
   *stream = reinterpret_cast<leat::cuda::Stream>(new leat::fake::Stream(host().state().seed, delay, lost));
   return kSuccess;
 }
 LEAT_EXPORT Status cuStreamDestroy_v2(leat::cuda::Stream stream) {
+  LEAT_NEEDS_CONTEXT();
   end_if_lost();
   delete stream_of(stream);
   return kSuccess;
 }
 LEAT_EXPORT Status cuEventCreate(leat::cuda::Event* event, unsigned flags) {
+  LEAT_NEEDS_CONTEXT();
   auto* const made = new leat::fake::Event;
   made->blocking = (flags & leat::cuda::kEventBlocking) != 0;
   *event = reinterpret_cast<leat::cuda::Event>(made);
   return kSuccess;
 }
 LEAT_EXPORT Status cuEventDestroy_v2(leat::cuda::Event event) {
+  LEAT_NEEDS_CONTEXT();
   delete reinterpret_cast<leat::fake::Event*>(event);
   return kSuccess;
 }
 LEAT_EXPORT Status cuEventRecord(leat::cuda::Event event, leat::cuda::Stream stream) {
-  LEAT_UNLESS_LOST();
+  LEAT_UNLESS_LOST_IN_CONTEXT();
   auto* const e = reinterpret_cast<leat::fake::Event*>(event);
   e->stream = stream_of(stream);
   Client* const client = e->stream->capturing() ? nullptr : process().client;
   if (client != nullptr) ++client->marks;
   e->ticket = e->stream->push([at = e->at_ns, client] {
-    *at = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+    *at = now_ns();
     if (client != nullptr) --client->marks;
   });
   return kSuccess;
 }
 LEAT_EXPORT Status cuEventSynchronize(leat::cuda::Event event) {
-  LEAT_UNLESS_LOST();
+  LEAT_UNLESS_LOST_IN_CONTEXT();
   const auto* const e = reinterpret_cast<leat::fake::Event*>(event);
   if (e->stream != nullptr && e->ticket == 0) return kCapturedEvent;
   if (waits_seen++ == wait_to_forget) return kSuccess;
@@ -308,13 +334,14 @@ LEAT_EXPORT Status cuEventSynchronize(leat::cuda::Event event) {
   return settled_and_lost() ? fault() : kSuccess;
 }
 LEAT_EXPORT Status cuEventElapsedTime(float* milliseconds, leat::cuda::Event first, leat::cuda::Event second) {
+  LEAT_NEEDS_CONTEXT();
   const auto at = [](leat::cuda::Event e) { return reinterpret_cast<leat::fake::Event*>(e)->at_ns->load(); };
   if (at(first) == 0 || at(second) == 0) return kNotReady;
   *milliseconds = static_cast<float>(static_cast<double>(at(second) - at(first)) / 1e6);
   return kSuccess;
 }
 LEAT_EXPORT Status cuLaunchHostFunc(leat::cuda::Stream stream, void (*function)(void*), void* argument) {
-  LEAT_UNLESS_LOST();
+  LEAT_UNLESS_LOST_IN_CONTEXT();
   put(stream, host().state().launch_us, [=] { function(argument); });
   return kSuccess;
 }
@@ -345,8 +372,11 @@ LEAT_EXPORT Status cuGraphInstantiateWithFlags(leat::cuda::GraphRun* run, leat::
 LEAT_EXPORT Status cuGraphLaunch(leat::cuda::GraphRun run, leat::cuda::Stream stream) {
   LEAT_UNLESS_LOST();
   if (stream_of(stream)->capturing()) return kCaptureUnsupported;
-  put(stream, host().state().graph_launch_us, [work = reinterpret_cast<const leat::fake::Graph*>(run)->work] {
+  Client* const client = process().client;
+  if (client != nullptr) ++client->graphs;
+  put(stream, host().state().graph_launch_us, [client, work = reinterpret_cast<const leat::fake::Graph*>(run)->work] {
     for (const auto& piece : work) piece();
+    if (client != nullptr) --client->graphs;
   });
   return kSuccess;
 }
@@ -359,14 +389,14 @@ LEAT_EXPORT Status cuGraphDestroy(leat::cuda::Graph graph) {
   return kSuccess;
 }
 LEAT_EXPORT Status cuMemcpyAsync(Address to, Address from, std::size_t bytes, leat::cuda::Stream stream) {
-  LEAT_UNLESS_LOST();
+  LEAT_UNLESS_LOST_IN_CONTEXT();
   if (is_pageable(from)) host().state().pageable_bytes += bytes;
   put(stream, host().state().put_us,
       [=] { std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes); });
   return kSuccess;
 }
 LEAT_EXPORT Status cuMemsetD8Async(Address at, unsigned char byte, std::size_t bytes, leat::cuda::Stream stream) {
-  LEAT_UNLESS_LOST();
+  LEAT_UNLESS_LOST_IN_CONTEXT();
   put(stream, host().state().put_us, [=] { std::memset(reinterpret_cast<void*>(at), byte, bytes); });
   return kSuccess;
 }
@@ -374,12 +404,16 @@ LEAT_EXPORT Status cuMemsetD8Async(Address at, unsigned char byte, std::size_t b
 // ---- the kernel ----
 
 LEAT_EXPORT Status cuModuleLoadData(Module* module, const void*) {
-  LEAT_UNLESS_LOST();
+  LEAT_UNLESS_LOST_IN_CONTEXT();
   *module = reinterpret_cast<Module>(&module_tag);
   return kSuccess;
 }
-LEAT_EXPORT Status cuModuleUnload(Module) { return kSuccess; }
+LEAT_EXPORT Status cuModuleUnload(Module) {
+  LEAT_NEEDS_CONTEXT();
+  return kSuccess;
+}
 LEAT_EXPORT Status cuModuleGetFunction(Function* function, Module, const char* name) {
+  LEAT_NEEDS_CONTEXT();
   if (std::strcmp(name, "leat_picture") != 0) return kNotFound;
   *function = reinterpret_cast<Function>(&picture_function);
   return kSuccess;
@@ -387,7 +421,7 @@ LEAT_EXPORT Status cuModuleGetFunction(Function* function, Module, const char* n
 LEAT_EXPORT Status cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                   unsigned block_x, unsigned block_y, unsigned, unsigned, leat::cuda::Stream stream,
                                   void** arguments, void**) {
-  LEAT_UNLESS_LOST();
+  LEAT_UNLESS_LOST_IN_CONTEXT();
   if (reinterpret_cast<PictureFunction*>(function) != &picture_function || grid_z == 0 || grid_z > 65535)
     return kInvalidValue;
   const auto* const jobs = *static_cast<leat_picture_job* const*>(arguments[0]);

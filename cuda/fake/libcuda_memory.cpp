@@ -67,7 +67,7 @@ LEAT_EXPORT Status cuMemGetAllocationGranularity(std::size_t* bytes, const Alloc
   return kSuccess;
 }
 LEAT_EXPORT Status cuMemGetInfo_v2(std::size_t* free, std::size_t* all) {
-  LEAT_UNLESS_LOST();
+  LEAT_UNLESS_LOST_IN_CONTEXT();
   (void)cuDeviceTotalMem_v2(all, 0);
   std::uint64_t taken = 0;
   const std::lock_guard lock(process().mutex);
@@ -168,7 +168,7 @@ LEAT_EXPORT Status cuMemSetAccess(Address at, std::size_t bytes, const AccessDes
   return ::mprotect(reinterpret_cast<void*>(at), bytes, PROT_READ | PROT_WRITE) == 0 ? kSuccess : kInvalidValue;
 }
 LEAT_EXPORT Status cuMemHostAlloc(void** out, std::size_t bytes, unsigned) {
-  LEAT_UNLESS_LOST();
+  LEAT_UNLESS_LOST_IN_CONTEXT();
   *out = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   if (*out == nullptr) return kOutOfMemory;
   const std::lock_guard lock(process().mutex);
@@ -176,6 +176,7 @@ LEAT_EXPORT Status cuMemHostAlloc(void** out, std::size_t bytes, unsigned) {
   return kSuccess;
 }
 LEAT_EXPORT Status cuMemFreeHost(void* at) {
+  LEAT_NEEDS_CONTEXT();
   {
     const std::lock_guard lock(process().mutex);
     process().pinned.erase(reinterpret_cast<Address>(at));
@@ -184,7 +185,7 @@ LEAT_EXPORT Status cuMemFreeHost(void* at) {
   return kSuccess;
 }
 LEAT_EXPORT Status cuMemHostRegister_v2(void* at, std::size_t bytes, unsigned) {
-  LEAT_UNLESS_LOST();
+  LEAT_UNLESS_LOST_IN_CONTEXT();
   if (bytes == 0 || reinterpret_cast<std::uintptr_t>(at) % 4096 != 0) return kInvalidValue;
   if (host().state().pins_no_read_only != 0 && !is_writable(at)) return kInvalidValue;
   const std::lock_guard lock(process().mutex);
@@ -195,10 +196,12 @@ LEAT_EXPORT Status cuMemHostRegister_v2(void* at, std::size_t bytes, unsigned) {
   return kSuccess;
 }
 LEAT_EXPORT Status cuMemHostUnregister(void* at) {
+  LEAT_NEEDS_CONTEXT();
   const std::lock_guard lock(process().mutex);
   return process().registered.erase(reinterpret_cast<Address>(at)) == 1 ? kSuccess : kHostMemoryNotRegistered;
 }
 LEAT_EXPORT Status cuMemHostGetDevicePointer_v2(Address* out, void* at, unsigned) {
+  LEAT_NEEDS_CONTEXT();
   *out = reinterpret_cast<Address>(at);
   return kSuccess;
 }

@@ -77,6 +77,7 @@ struct Opened {
   std::vector<std::unique_ptr<Work>> captured;  // by somebody else, whose graphs run them
   std::int64_t planned_for = 0;
   std::vector<std::uint32_t> arena;    // rows of its regions
+  std::map<std::int64_t, int> plain;   // runs of each batch
   std::map<int, std::int64_t> graphs;  // id: batch
   std::shared_ptr<Pinned> pinned = std::make_shared<Pinned>();
   std::uint32_t unsettled_runs = 0;  // whose part of it is given back behind a run that is waited for, or at the end
@@ -153,13 +154,20 @@ OrtStatus* ORT_API_CALL create_session_from(const OrtEnv* env, const void* bytes
 
 // ---- a run ----
 
-void spend(std::uint32_t us) {
+void take(std::uint32_t us) {
   if (us != 0) std::this_thread::sleep_for(std::chrono::microseconds(us));
 }
 
+// Of the driver, which the device's plug-in has loaded.
+template <class Function>
+Function of_driver(const char* name) {
+  return reinterpret_cast<Function>(::dlsym(::dlopen("libcuda.so.1", RTLD_NOW), name));
+}
+
 void run_on_stream(void* argument) {
+  static const auto kCounted = of_driver<int (*)(std::uint32_t)>("leat_stand_in_counted");
   auto* const w = static_cast<Work*>(argument);
-  spend(w->us);
+  if (kCounted(w->us) == 0) take(w->us);
   OrtStatus* const status =
       real->Run(w->session, nullptr, w->input_names.data(), w->inputs.data(), w->inputs.size(), w->output_names.data(),
                 w->output_names.size(), w->made != nullptr ? w->made : w->outputs.data());
@@ -176,8 +184,7 @@ void run_on_stream(void* argument) {
 }
 
 int put_on(void* stream, void (*function)(void*), void* argument) {
-  static const auto kHostFunction = reinterpret_cast<int (*)(void*, void (*)(void*), void*)>(
-      ::dlsym(::dlopen("libcuda.so.1", RTLD_NOW), "cuLaunchHostFunc"));
+  static const auto kHostFunction = of_driver<int (*)(void*, void (*)(void*), void*)>("cuLaunchHostFunc");
   return kHostFunction(stream, function, argument);
 }
 
@@ -194,7 +201,7 @@ void settle(const OrtSession* session) {
   }
   const auto give_back = [](void* argument) {
     const std::unique_ptr<std::shared_ptr<Pinned>> mine(static_cast<std::shared_ptr<Pinned>*>(argument));
-    spend(state.give_back_us);
+    take(state.give_back_us);
     on_stream = true;
     mine->reset();
     on_stream = false;
@@ -250,8 +257,7 @@ OrtValue* over_the_same(const OrtValue* value) {
 }
 
 bool is_captured(void* stream) {
-  static const auto kIsCapturing =
-      reinterpret_cast<int (*)(void*, int*)>(::dlsym(::dlopen("libcuda.so.1", RTLD_NOW), "cuStreamIsCapturing"));
+  static const auto kIsCapturing = of_driver<int (*)(void*, int*)>("cuStreamIsCapturing");
   int status = 0;
   return kIsCapturing(stream, &status) == 0 && status != 0;
 }
@@ -267,9 +273,12 @@ std::int64_t batch_of(const OrtValue* value) {
   return rank == 0 ? 1 : dims[0];
 }
 
+constexpr int kRunsThatTake = 2;  // of a size, where the second does too
+
 // One region a run, the smallest that is large enough; else one of just that size.
 void take_arena(Opened& session, std::int64_t batch) {
   const auto rows = static_cast<std::uint32_t>(batch);
+  if (++session.plain[batch] == kRunsThatTake && state.second_runs_take != 0) state.arena_rows += rows;
   if (std::any_of(session.arena.begin(), session.arena.end(), [rows](std::uint32_t r) { return r >= rows; })) return;
   session.arena.push_back(rows);
   state.arena_rows += rows;
@@ -298,7 +307,8 @@ OrtStatus* account(OrtSession* session, const std::map<std::string, std::string>
   const bool captures = s.options.provider["enable_cuda_graph"] == "1" && graph >= 0;
   if (is_captured(s.options.stream)) {  // memory cannot be taken, nor a plan looked for, nor anything waited for
     const auto holds = [batch](std::uint32_t rows) { return rows >= static_cast<std::uint32_t>(batch); };
-    const bool ready = s.planned_for == batch && std::any_of(s.arena.begin(), s.arena.end(), holds);
+    const bool taken = state.second_runs_take == 0 || s.plain[batch] >= kRunsThatTake;
+    const bool ready = taken && s.planned_for == batch && std::any_of(s.arena.begin(), s.arena.end(), holds);
     if (captures || *waits || !ready || state.refuses_captures != 0)
       return refuse("CUDA failure 900: operation not permitted when stream is capturing ; expr=cudaMalloc(&p, size)");
     w.captured = true;

@@ -8,7 +8,7 @@
 namespace leat::fake {
 
 struct ProviderState {
-  // How it behaves.
+  // How it behaves. What runs and plans take is counted where the driver counts (State::counts_time).
   std::atomic<std::uint32_t> plan_us;            // of a plain run whose batch is not the one's before
   std::atomic<std::uint32_t> run_us, replay_us;  // of each
   std::atomic<std::uint32_t> give_back_us;       // on the stream, of what runs have pinned: the last to hold it aborts
@@ -17,6 +17,7 @@ struct ProviderState {
   std::atomic<std::uint32_t> refuses_graphs;     // captures fail
   std::atomic<std::uint32_t> captured_us;        // of a run that somebody else has captured, at each launch
   std::atomic<std::uint32_t> refuses_captures;   // of somebody else's: the run fails in the midst of it
+  std::atomic<std::uint32_t> second_runs_take;   // memory too: of each size, by the plan that its first run has left
   // What it has seen.
   std::atomic<std::uint32_t> plans, runs, replays, captures;  // captures: somebody else's, of a run
   std::atomic<std::uint64_t> sizes;                           // bit b: a plain run of a batch of b

@@ -7,6 +7,8 @@
 namespace leat::fake {
 namespace {
 
+thread_local std::uint32_t current_context = 0;  // its number
+
 bool within(const Ranges& ranges, cuda::Address at) {
   auto next = ranges.upper_bound(at);
   if (next == ranges.begin()) return false;
@@ -41,6 +43,9 @@ cuda::Status fault() {
 void end_if_lost() {
   if (host().state().abort_in_destructors != 0 && lost()) std::abort();
 }
+
+void make_current(bool there) { current_context = there ? process().context.load() : 0; }
+bool has_current() { return current_context != 0 && current_context == process().context; }
 
 bool is_pageable(cuda::Address from) {
   Process& p = process();

@@ -42,6 +42,7 @@ struct Process {
   std::vector<Visible> visible;
   bool mps = false;
   int retained = 0;
+  std::atomic<std::uint32_t> context{0};  // its number: each that is made anew has another; 0: there is none
   unsigned context_gpu = 0;
   std::uint32_t epoch = 0;
   Client* client = nullptr;
@@ -59,10 +60,19 @@ bool lost();
 bool settled_and_lost();               // whoever is told so takes what the streams use away
 cuda::Status fault();                  // what is said of a lost context
 void end_if_lost();                    // as a library's destructors that throw
+void make_current(bool there);         // the process's context, or none, for this thread
+bool has_current();                    // this thread has one, and it is the process's still
 bool is_pageable(cuda::Address from);  // host memory that a driver would have to read before a copy of it may return
 
 #define LEAT_UNLESS_LOST()                                                        \
   if (!::leat::fake::process().initialised) return ::leat::cuda::kNotInitialized; \
   if (::leat::fake::settled_and_lost()) return ::leat::fake::fault()
+
+// Of the calls that CUDA's reference lists CUDA_ERROR_INVALID_CONTEXT for: a context is current for one thread.
+#define LEAT_NEEDS_CONTEXT() \
+  if (!::leat::fake::has_current()) return ::leat::cuda::kInvalidContext
+#define LEAT_UNLESS_LOST_IN_CONTEXT() \
+  LEAT_UNLESS_LOST();                 \
+  LEAT_NEEDS_CONTEXT()
 
 }  // namespace leat::fake

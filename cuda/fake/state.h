@@ -33,7 +33,8 @@ struct Instance {
 struct Client {
   std::atomic<std::int32_t> pid;
   std::atomic<std::uint32_t> epoch;
-  std::atomic<std::uint32_t> marks;  // events on its streams that have not been reached
+  // Events on its streams that have not been reached, and graphs that have not ended.
+  std::atomic<std::uint32_t> marks, graphs;
 };
 struct User {  // a process with a context
   std::atomic<std::int32_t> pid;
@@ -54,6 +55,7 @@ struct State {
   std::atomic<std::uint32_t> longest_delay_us;            // before each piece of work of a stream
   std::atomic<std::uint32_t> launch_us, graph_launch_us;  // of each plain host function, and of each graph
   std::atomic<std::uint32_t> put_us;                      // of each plain copy and kernel
+  std::atomic<std::uint32_t> counts_time;                 // events say what these add up to; nobody waits for that
   std::atomic<std::uint64_t> launches;                    // what was put on streams so far, but for events
   std::atomic<std::uint32_t> refuse_capture;              // no stream can be captured
   std::atomic<std::int32_t> fault_pid;                    // this process's context is lost, nobody else's
