@@ -217,10 +217,29 @@ class Camera {
   std::optional<Stream> stream_;
 };
 
+// What the pieces of work on a stream are said to take, as long as this lives: by that it is chosen how batches run,
+// whatever else the host does, and nothing takes longer for it.
+struct Times {
+  std::uint32_t put_us = 0, launch_us = 0, graph_launch_us = 0;  // of copies and kernels, of the model, of graphs
+};
+class CountedTimes {
+ public:
+  explicit CountedTimes(const Times& t) { set(1, t); }
+  CountedTimes(const CountedTimes&) = delete;
+  CountedTimes& operator=(const CountedTimes&) = delete;
+  ~CountedTimes() { set(0, {}); }
+
+ private:
+  static void set(std::uint32_t counts, const Times& t) {
+    fake::State& state = gpus().state();
+    state.put_us = t.put_us, state.launch_us = t.launch_us, state.graph_launch_us = t.graph_launch_us;
+    state.counts_time = counts;
+  }
+};
+
 // How batches run, over all partitions, modules and sizes, as status says.
 struct Ways {
-  int sizes = 0, one_launch = 0, models_graph = 0;
-  [[nodiscard]] int plain() const { return sizes - one_launch - models_graph; }
+  int sizes = 0, one_launch = 0, models_graph = 0, plain = 0;
 };
 inline Ways ways_of(const Leatd& leatd) {
   Ways out;
@@ -229,9 +248,9 @@ inline Ways ways_of(const Leatd& leatd) {
     for (const Json& module : partition.at("gpu").at("modules"))
       for (const Json& batch : module.at("graphs").at("batches")) {
         ++out.sizes;
-        const bool one_launch = batch.at("one_launch").get<bool>();
-        out.one_launch += one_launch ? 1 : 0;
-        out.models_graph += batch.at("graph").get<bool>() && !one_launch ? 1 : 0;
+        ++(batch.at("one_launch").get<bool>() ? out.one_launch
+           : batch.at("graph").get<bool>()    ? out.models_graph
+                                              : out.plain);
       }
   return out;
 }
