@@ -1,7 +1,6 @@
 // Pictures: jobs go to the device by one copy and run in one launch. A frame is read where it lies when its slot is
 // registered and that was measured faster, else uploaded once, however many jobs it has.
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -111,8 +110,8 @@ void Device::ready_pictures(std::span<const leat_picture_job> jobs) {
   if (note_pictures(jobs) != 0) throw Failed(LEAT_DEVICE_FAILED, "the set has pictures already");
 }
 
-// One 1080p frame, the best of six runs of each way: the bus and the platform decide which, and not what else a host
-// does.
+// One 1080p frame, the best of six runs of each way by the device's own time: the bus and the platform decide which,
+// and not what else a host does.
 void Device::measure_picture_source() {
   constexpr std::uint32_t kWidth = 1920, kHeight = 1080;
   const std::uint32_t side = cuda_->stand_in ? 32 : 640;  // a loop on the host has nothing to measure
@@ -133,16 +132,16 @@ void Device::measure_picture_source() {
     job.window_width = side, job.window_height = side * 9 / 16;
     job.out = out.address;
     const leat_picture_target target{side, side, 3, kFloat32, LEAT_NCHW};
-    std::chrono::nanoseconds best[2] = {std::chrono::nanoseconds::max(), std::chrono::nanoseconds::max()};
+    std::uint64_t best_ns[2] = {UINT64_MAX, UINT64_MAX};
     for (int run = 0; run < 14; ++run) {  // the first of each is not counted
       info_.picture_source = run % 2 == 0 ? LEAT_PICTURE_IN_PLACE : LEAT_PICTURE_UPLOADED;
-      const auto start = std::chrono::steady_clock::now();
+      stamp(0);
       pictures(target, {&job, 1});
+      stamp(1);
       wait();
-      if (run >= 2)
-        best[run % 2] = std::min<std::chrono::nanoseconds>(best[run % 2], std::chrono::steady_clock::now() - start);
+      if (run >= 2) best_ns[run % 2] = std::min(best_ns[run % 2], elapsed_ns());
     }
-    info_.picture_source = best[0] <= best[1] ? LEAT_PICTURE_IN_PLACE : LEAT_PICTURE_UPLOADED;
+    info_.picture_source = best_ns[0] <= best_ns[1] ? LEAT_PICTURE_IN_PLACE : LEAT_PICTURE_UPLOADED;
   } catch (...) {
     release(out);
     host_release(frame);

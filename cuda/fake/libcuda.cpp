@@ -314,6 +314,7 @@ LEAT_EXPORT Status cuEventRecord(leat::cuda::Event event, leat::cuda::Stream str
   LEAT_UNLESS_LOST_IN_CONTEXT();
   auto* const e = reinterpret_cast<leat::fake::Event*>(event);
   e->stream = stream_of(stream);
+  e->at_ns = std::make_shared<std::atomic<std::int64_t>>(0);
   Client* const client = e->stream->capturing() ? nullptr : process().client;
   if (client != nullptr) ++client->marks;
   e->ticket = e->stream->push([at = e->at_ns, client] {
