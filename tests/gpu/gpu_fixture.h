@@ -227,14 +227,16 @@ class CountedTimes {
   explicit CountedTimes(const Times& t) { set(1, t); }
   CountedTimes(const CountedTimes&) = delete;
   CountedTimes& operator=(const CountedTimes&) = delete;
-  ~CountedTimes() { set(0, {}); }
+  ~CountedTimes() { set(counts_, before_); }
 
  private:
-  static void set(std::uint32_t counts, const Times& t) {
-    fake::State& state = gpus().state();
-    state.put_us = t.put_us, state.launch_us = t.launch_us, state.graph_launch_us = t.graph_launch_us;
-    state.counts_time = counts;
+  void set(std::uint32_t counts, const Times& t) {
+    state_.put_us = t.put_us, state_.launch_us = t.launch_us, state_.graph_launch_us = t.graph_launch_us;
+    state_.counts_time = counts;
   }
+  fake::State& state_ = gpus().state();
+  const std::uint32_t counts_ = state_.counts_time;
+  const Times before_{state_.put_us, state_.launch_us, state_.graph_launch_us};
 };
 
 // How batches run, over all partitions, modules and sizes, as status says.
