@@ -1,6 +1,7 @@
 // Lines of answers: each kind of part by its schema and by value, their order, and readers who do not read.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <fstream>
 #include <regex>
 #include <sstream>
+#include <thread>
 
 #include "tools/leat/answers/answer_json.h"
 #include "tools/leat/answers/in_order.h"
@@ -320,6 +322,24 @@ TEST(LineWriter, NobodyWaitsForASlowReaderAtTheEnd) {
   const auto figures = writer->figures();
   EXPECT_EQ(figures.written + figures.lost, 5000U);
   EXPECT_GT(figures.lost, 0U);
+}
+
+// More than a pipe holds, and a reader who begins to read when its writer is about to end.
+TEST(LineWriter, ALineThatHasBegunIsEndedForAReaderWhoReads) {
+  Pipe pipe;
+  auto writer = pipe.open();
+  writer->push(std::string(500'000, 'x'));
+  pollfd begun{pipe.read.get(), POLLIN, 0};
+  ASSERT_EQ(::poll(&begun, 1, -1), 1);
+  std::thread end([&] {
+    writer->finish(0);
+    EXPECT_EQ(writer->figures().written, 1U) << writer->figures().trouble;
+    writer.reset();
+  });
+  const auto lines = pipe.lines();
+  end.join();
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_EQ(lines[0].size(), 500'000U);
 }
 
 TEST(LineWriter, AFileIsAppendedTo) {

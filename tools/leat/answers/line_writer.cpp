@@ -105,8 +105,9 @@ void LineWriter::run() {
 std::string LineWriter::write_out(const std::string& text) {
   const bool torn = std::exchange(torn_, false);
   const std::string whole = torn ? "\n" + text : text;
+  const std::size_t begins = torn ? 1 : 0;
   for (std::size_t at = 0; at < whole.size();) {
-    if (paced_ && !may_write())
+    if (paced_ && !may_write(at > begins))
       return torn_ = torn || at > 0, "its reader was slow, and nobody waits for him at the end";
     const std::size_t piece = paced_ ? std::min<std::size_t>(whole.size() - at, PIPE_BUF) : whole.size() - at;
     const ssize_t wrote = ::write(file_.get(), whole.data() + at, piece);
@@ -117,11 +118,16 @@ std::string LineWriter::write_out(const std::string& text) {
   return {};
 }
 
-// A pipe that is ready takes PIPE_BUF bytes at once.
-bool LineWriter::may_write() const {
+// A pipe that is ready takes PIPE_BUF bytes at once. What has begun is ended also at the end, for a reader who still
+// reads: half a line is no JSON.
+bool LineWriter::may_write(bool begun) const {
+  constexpr int kPatienceMs = 2000;  // for each piece of that line
   pollfd ends[] = {{file_.get(), POLLOUT, 0}, {give_up_.get(), POLLIN, 0}};
   while (::poll(ends, std::size(ends), -1) < 0 && errno == EINTR) {
   }
+  if (begun && ends[0].revents == 0)
+    while (::poll(ends, 1, kPatienceMs) < 0 && errno == EINTR) {
+    }
   return ends[0].revents != 0 || (ends[1].revents & POLLIN) == 0;
 }
 

@@ -34,7 +34,8 @@ class LineWriter {
 
   // A file is appended to; "-" is standard output.
   static Result<std::unique_ptr<LineWriter>> open(const std::string& path, LineWriterOptions options);
-  // Writes what waits, for as long as `patience_ns`; the rest is lost.
+  // Writes what waits, for as long as `patience_ns`, and a line that has begun to its end for a reader who still reads;
+  // the rest is lost.
   ~LineWriter();
   void finish(std::int64_t patience_ns);
   void push(std::string line);  // without its newline
@@ -48,7 +49,7 @@ class LineWriter {
   LineWriter(Fd file, Fd wake, bool paced, LineWriterOptions options);
   void run();
   [[nodiscard]] std::string write_out(const std::string& text);  // why not; empty: done
-  [[nodiscard]] bool may_write() const;  // waits until a piece is taken at once; false: given up
+  [[nodiscard]] bool may_write(bool begun) const;  // waits until a piece is taken at once; false: given up
 
   Fd file_, give_up_;
   const bool paced_;  // not a regular file: its reader decides how long a write takes
