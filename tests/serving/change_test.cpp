@@ -64,6 +64,10 @@ TEST(Change, CommandsFindTheSocketAsOthersDo) {
   }
   const Exit gone = run_to_end({LEAT_BINARY, "unload", "b"});
   EXPECT_NE(gone.err.find("there is no application 'b'"), std::string::npos) << gone.err;
+  const Exit words =
+      run_to_end({LEAT_BINARY, "load", "--replace", LEAT_BINARY, "--name", "a", "--postprocess", "classes"});
+  EXPECT_EQ(words.status, 2);
+  EXPECT_NE(words.err.find("--postprocess cannot go with --replace"), std::string::npos) << words.err;
   unsetenv("LEAT_SOCKET");
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }

@@ -52,6 +52,11 @@ int run(const cli::Arguments& args) {
   const bool replaces = args.flag("replace");
   if (replaces && !args.given("name"))
     return cli::fail(kCommand.name, "--replace needs --name: whose model it is, APPLICATION or APPLICATION/MODULE");
+  for (const char* const word : {"preprocess", "postprocess", "as", "labels", "slo-ms"})
+    if (replaces && args.given(word))
+      return cli::fail(kCommand.name, "--" + std::string(word) +
+                                          " cannot go with --replace, which keeps the application's words; for others "
+                                          "change the configuration, then leat reload");
   shm::Change what;
   what.kind = replaces ? shm::ChangeKind::replace : shm::ChangeKind::load;
   what.dry_run = args.flag("dry-run") ? 1 : 0;
