@@ -127,12 +127,14 @@ class Watch {
     Ledger total;
     for (const NamedLedger& stream : report.streams) total.add(stream.ledger);
     std::fprintf(stderr, "leat feed: %3.0f s: submitted %llu, completed %llu, late %llu, dropped %llu, %s\n",
-                 report.seconds, static_cast<unsigned long long>(total.submitted_count()),
+                 std::max(report.seconds, ticks_ * kTickSeconds),  // also before any picture came
+                 static_cast<unsigned long long>(total.submitted_count()),
                  static_cast<unsigned long long>(total.count(Outcome::completed)),
                  static_cast<unsigned long long>(total.count(Outcome::late)),
                  static_cast<unsigned long long>(total.count(Outcome::dropped)), times_text(total).c_str());
   }
 
+  static constexpr double kTickSeconds = 0.1;
   CameraList& cameras_;
   Lines& lines_;
   const bool quiet_, terminal_;
