@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -13,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/micro/batches_in_turn.h"
 #include "engine/exec/host_stream.h"
 #include "engine/exec/module.h"
 #include "engine/exec/test/test_graph.h"
@@ -24,7 +23,6 @@
 namespace {
 
 using namespace leat;
-using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 5;
 
@@ -43,56 +41,25 @@ constexpr cli::Option kOptions[] = {
 };
 constexpr cli::Command kCommand = {.name = "overlap", .summary = "what batches that overlap gain", .options = kOptions};
 
-void work(double ms) {
-  const auto end = Clock::now() + std::chrono::duration<double, std::milli>(ms);
-  while (Clock::now() < end) {
-  }
-}
-
 // The part of the time, from when the first batch can run to the end of the last one's run, in which none runs.
 struct Gaps {
   double behind = 0, beside = 0;
 };
 
 Gaps gaps_of(exec::Module& module, exec::HostStream& stream, int batches, double host_ms) {
-  std::vector<std::uint8_t> pixels(64);
-  leat_result answer{};
-  exec::Item item;
-  item.frame.planes[0] = pixels.data();
-  item.frame.strides[0] = 8, item.frame.width = item.frame.height = 8;
-  item.frame.format = LEAT_FORMAT_gray8, item.frame.bytes = pixels.size();
-  item.result = &answer;
-  std::array<exec::ItemReport, 1> report;
-  const auto ms_since = [](Clock::time_point since) {
-    return std::chrono::duration<double, std::milli>(Clock::now() - since).count();
+  const std::vector<std::uint8_t> pixels(64);
+  exec::FrameView frame;
+  frame.planes[0] = pixels.data();
+  frame.strides[0] = 8, frame.width = frame.height = 8;
+  frame.format = LEAT_FORMAT_gray8, frame.bytes = pixels.size();
+  bench::BatchesInTurn turn(module, stream, frame, host_ms);
+  const auto idle = [](std::int64_t ran_ns, const bench::BatchesInTurn::Took& took) {
+    return 1 - static_cast<double>(ran_ns) / static_cast<double>(took.all_ns);
   };
-  const auto begin = [&](int i) {
-    work(host_ms / 2);
-    module.begin(static_cast<std::uint32_t>(i) % exec::kSets, stream, {&item, 1});
-  };
-  Gaps out;
-  double ran_ms = 0, all_ms = 0;
-  work(host_ms / 2);
-  auto since = Clock::now();
-  for (int i = 0; i < batches; ++i) {
-    if (i != 0) work(host_ms);  // the one before is answered, this one prepared
-    const auto began = Clock::now();
-    (void)module.run({&item, 1}, report);
-    ran_ms += ms_since(began);
-  }
-  all_ms = ms_since(since);
-  out.behind = 1 - ran_ms / all_ms;
-  begin(0);
-  since = Clock::now();
+  const auto behind = turn.behind(batches);
   const std::int64_t busy_ns = stream.busy_ns();
-  for (int i = 1; i <= batches; ++i) {
-    if (i < batches) begin(i);
-    (void)module.finish(static_cast<std::uint32_t>(i - 1) % exec::kSets, report);
-    if (i < batches) work(host_ms / 2);
-  }
-  all_ms = ms_since(since);
-  out.beside = 1 - static_cast<double>(stream.busy_ns() - busy_ns) / 1e6 / all_ms;
-  return out;
+  const auto beside = turn.beside(batches);
+  return {idle(behind.in_run_ns, behind), idle(stream.busy_ns() - busy_ns, beside)};
 }
 
 // Medians of rounds in turns.

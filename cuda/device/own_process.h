@@ -1,17 +1,16 @@
 // A test's case in a process of its own, over the stand-in driver, whose state is read once a process.
 #pragma once
 
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <string>
 
+#include "cuda/device/stand_in_host.h"
 #include "cuda/fake/state.h"
 #include "engine/exec/device_plugin.h"
 
@@ -23,10 +22,8 @@ inline int in_own_process(const std::function<bool(fake::Host&, exec::Device&)>&
                           const std::function<void(fake::Host&)>& before = {}) {
   const pid_t child = ::fork();
   if (child == 0) {
-    const std::string path = std::filesystem::temp_directory_path() / ("leat-device-" + std::to_string(::getpid()));
-    if (::dlopen(LEAT_FAKE_CUDA, RTLD_NOW | RTLD_GLOBAL) == nullptr) ::_exit(2);
-    auto host = fake::Host::create(path, {"A100-40"});
-    ::setenv("LEAT_FAKE_GPUS", path.c_str(), 1);
+    auto host = stand_in_host();
+    if (host == nullptr) ::_exit(2);
     host->state().counts_time = 1;
     if (before) before(*host);
     auto device = exec::Device::open(LEAT_DEVICE_PLUGIN, "");

@@ -164,13 +164,25 @@ Function of_driver(const char* name) {
   return reinterpret_cast<Function>(::dlsym(::dlopen("libcuda.so.1", RTLD_NOW), name));
 }
 
+std::int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
+
+// All runs of a process are on one stream.
+void note(std::int64_t began_ns) {
+  const std::uint64_t n = state.ended_runs;
+  leat::fake::RunSpan& span = state.spans[n % leat::fake::kRunSpans];
+  span.began_ns = began_ns, span.ended_ns = now_ns();
+  state.ended_runs = n + 1;
+}
+
 void run_on_stream(void* argument) {
   static const auto kCounted = of_driver<int (*)(std::uint32_t)>("leat_stand_in_counted");
   auto* const w = static_cast<Work*>(argument);
+  const std::int64_t began_ns = now_ns();
   if (kCounted(w->us) == 0) take(w->us);
   OrtStatus* const status =
       real->Run(w->session, nullptr, w->input_names.data(), w->inputs.data(), w->inputs.size(), w->output_names.data(),
                 w->output_names.size(), w->made != nullptr ? w->made : w->outputs.data());
+  note(began_ns);
   std::unique_lock lock(w->mutex);
   w->status = status;
   w->done = true;

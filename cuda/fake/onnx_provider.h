@@ -7,6 +7,12 @@
 
 namespace leat::fake {
 
+// A run on the stream, by steady_clock.
+struct RunSpan {
+  std::atomic<std::int64_t> began_ns, ended_ns;
+};
+inline constexpr std::uint32_t kRunSpans = 4096;  // of the latest runs
+
 struct ProviderState {
   // How it behaves. What runs and plans take is counted where the driver counts (State::counts_time).
   std::atomic<std::uint32_t> plan_us;            // of a plain run whose batch is not the one's before
@@ -25,6 +31,8 @@ struct ProviderState {
   std::atomic<std::uint32_t> tf32;        // of the last session: use_tf32
   std::atomic<std::uint32_t> open_sessions, most_sessions;
   std::atomic<std::uint32_t> most_unsettled_runs;  // whose pinned memory one session held at once
+  std::atomic<std::uint64_t> ended_runs;           // in whatever way they came onto the stream
+  RunSpan spans[kRunSpans];                        // [n % kRunSpans]: of the n-th that ended, from 0
 };
 
 }  // namespace leat::fake
