@@ -192,7 +192,7 @@ void add_standings(const Window& window, Json& status) {
 
 int run(const cli::Arguments& args) {
   const cli::JsonOutput json(args);
-  auto watch = Watch::connect(args.text("socket"));
+  auto watch = Watch::connect_patiently(args.text("socket"));
   if (!watch.ok()) {  // feeders say how their cameras are without it
     if (!json.alone()) std::fputs(camera_states_text(read_camera_states(args.text("socket"))).c_str(), stdout);
     return cli::fail(kCommand.name, watch.error());

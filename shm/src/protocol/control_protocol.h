@@ -271,10 +271,11 @@ struct Reply {
 };
 Result<Reply> await_reply(int socket, std::uint32_t request, std::int64_t timeout_ns, leat_error* error);
 
-// What `leat top` and `leat status` use: connect, say hello as an observer, and ask.
+// What `leat top` and `leat status` use: connect, say hello as an observer, and ask. Each of these waits for leatd's
+// reply, at most patience_ns.
 class Observer {
  public:
-  static Result<Observer> connect(const std::string& path, leat_error* error);
+  static Result<Observer> connect(const std::string& path, leat_error* error, std::int64_t patience_ns = kConnectNs);
   struct Counters {
     Fd fd;
     std::uint64_t bytes = 0;
@@ -288,6 +289,7 @@ class Observer {
   template <class M>
   Result<Reply> ask(M message, leat_error* error, std::string_view tail = {});
   Fd socket_;
+  std::int64_t patience_ns_ = kConnectNs;
   std::uint32_t request_ = 1;
 };
 

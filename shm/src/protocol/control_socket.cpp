@@ -237,23 +237,20 @@ Result<Reply> await_reply(int socket, std::uint32_t request, std::int64_t timeou
   }
 }
 
-namespace {
-constexpr std::int64_t kObserverTimeoutNs = 2'000'000'000;
-}
-
 template <class M>
 Result<Reply> Observer::ask(M message, leat_error* error, std::string_view tail) {
   message.header.request = request_++;
   *error = LEAT_ERROR_disconnected;
   // Also where it cannot be sent: the connection may have been refused, and the reason waits to be read.
   const Status sent = send(fd(), message, {}, tail);
-  return await_reply(fd(), message.header.request, sent ? kObserverTimeoutNs : 0, error);
+  return await_reply(fd(), message.header.request, sent ? patience_ns_ : 0, error);
 }
 
-Result<Observer> Observer::connect(const std::string& path, leat_error* error) {
-  Result<Fd> fd = connect_to(path, error);
+Result<Observer> Observer::connect(const std::string& path, leat_error* error, std::int64_t patience_ns) {
+  Result<Fd> fd = connect_to(path, error, patience_ns);
   if (!fd) return Error{fd.error()};
   Observer o;
+  o.patience_ns_ = patience_ns;
   o.socket_ = std::move(fd).value();
   Hello hello;
   hello.role = PeerRole::observer;

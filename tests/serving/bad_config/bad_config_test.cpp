@@ -1,8 +1,6 @@
 // Whatever is wrong before leatd serves: one line that says what and what to do, exit status 2, nothing left behind.
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -13,6 +11,7 @@
 
 #include "tests/serving/bad_config/bad_config_cases.h"
 #include "tests/serving/daemon_fixture.h"
+#include "tests/serving/on_terminal.h"
 
 namespace leat::test {
 namespace {
@@ -133,24 +132,9 @@ TEST(SlowStart, TheLogSaysWhatIsWaitedFor) {
 TEST(SlowStart, ATerminalShowsABarThatGoesAwayAgain) {
   const ScratchFolder folder;
   const std::string file = hanging(folder, 5000), socket = folder.path() + "/s.sock";
-  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-  ASSERT_GE(terminal, 0);
-  ASSERT_EQ(::grantpt(terminal) + ::unlockpt(terminal), 0);
-  const int inside = ::open(::ptsname(terminal), O_RDWR | O_NOCTTY | O_CLOEXEC);
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    ::dup2(inside, STDERR_FILENO);
-    ::execl(LEATD_BINARY, "leatd", "--socket", socket.c_str(), "--worker", LEAT_WORKER_BINARY, file.c_str(), nullptr);
-    ::_exit(127);
-  }
-  ::close(inside);
-  std::string shown;
-  char piece[4096];
-  for (ssize_t n; (n = ::read(terminal, piece, sizeof piece)) > 0;) shown.append(piece, static_cast<std::size_t>(n));
-  ::close(terminal);
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  EXPECT_EQ(WEXITSTATUS(status), 2);
+  OnTerminal leatd({LEATD_BINARY, "--socket", socket, "--worker", LEAT_WORKER_BINARY, file});
+  EXPECT_EQ(leatd.end(), 2);
+  const std::string& shown = leatd.shown();
   const std::size_t bar = shown.rfind("\r\033[Kstarting");
   ASSERT_NE(bar, std::string::npos) << shown;
   EXPECT_NE(shown.find(" loads ", bar), std::string::npos) << shown;

@@ -3,8 +3,12 @@
 #include <time.h>
 
 #include <cstdio>
+#include <optional>
+#include <utility>
 
+#include "leat/leat.h"
 #include "tools/base/json/json.h"
+#include "tools/leat/patience.h"
 
 namespace leat::tools {
 namespace {
@@ -12,6 +16,7 @@ namespace {
 // What the last look has said; none: the change is no longer the latest.
 Result<Json> look(shm::Observer& observer, std::uint64_t number) {
   leat_error error{};
+  const WaitingForLeatd waiting;
   const auto text = observer.status(&error);
   if (!text.ok()) return Error{text.error()};
   const auto status = Json::try_parse(*text);
@@ -54,9 +59,11 @@ int watch_change(const cli::Command& command, const cli::Arguments& args, const 
   const cli::JsonOutput json(args);
   leat_error error{};
   const std::string socket = args.given("socket") ? args.text("socket") : ::leat_default_socket();
-  auto observer = shm::Observer::connect(socket, &error);
+  std::optional<WaitingForLeatd> waiting(std::in_place);
+  auto observer = shm::Observer::connect(socket, &error, kPatienceNs);
+  const auto number = observer.ok() ? observer->change(what, text, &error) : Result<std::uint64_t>(Error{});
+  waiting.reset();
   if (!observer.ok()) return cli::fail(command.name, observer.error());
-  const auto number = observer->change(what, text, &error);
   if (!number.ok()) {
     std::fprintf(stderr, "%s: %s\n", std::string(command.name).c_str(), number.error().c_str());
     return error == LEAT_ERROR_not_permitted || error == LEAT_ERROR_not_ready ? 1 : cli::kBadInput;

@@ -34,7 +34,7 @@ constexpr cli::Command kCommand = {
 };
 
 int run(const cli::Arguments& args) {
-  const auto watch = Watch::connect(args.text("socket"));
+  const auto watch = Watch::connect_patiently(args.text("socket"));
   if (!watch.ok()) return cli::fail(kCommand.name, watch.error());
   Window window;
   window.before = watch->sample();

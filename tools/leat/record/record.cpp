@@ -46,7 +46,7 @@ constexpr cli::Command kCommand = {
 
 // The file that the daemon writes, as it says itself.
 Result<std::string> record_of_daemon(const std::string& socket) {
-  auto watch = Watch::connect(socket);
+  auto watch = Watch::connect_patiently(socket);
   if (!watch.ok()) return Error{watch.error()};
   const auto text = watch->status_json();
   if (!text.ok()) return Error{text.error()};

@@ -3,6 +3,9 @@
 #include <poll.h>
 
 #include <cstdio>
+#include <optional>
+
+#include "tools/leat/patience.h"
 
 namespace leat::tools {
 
@@ -85,15 +88,23 @@ std::map<std::string, std::string> ways_in(const std::string& status_json) {
   return out;
 }
 
-Result<Watch> Watch::connect(const std::string& socket) {
+Result<Watch> Watch::connect(const std::string& socket, std::int64_t patience_ns) {
   leat_error error{};
-  auto observer = shm::Observer::connect(socket.empty() ? ::leat_default_socket() : socket, &error);
+  auto observer = shm::Observer::connect(socket.empty() ? ::leat_default_socket() : socket, &error, patience_ns);
   if (!observer.ok()) return Error{observer.error()};
   auto counters = observer->counters(&error);
   if (!counters.ok()) return Error{counters.error()};
   auto reader = shm::CountersReader::map(std::move(counters->fd), counters->bytes);
   if (!reader.ok()) return Error{reader.error()};
   return Watch(std::move(*observer), std::move(*reader));
+}
+Result<Watch> Watch::connect(const std::string& socket) { return connect(socket, shm::kConnectNs); }
+
+Result<Watch> Watch::connect_patiently(const std::string& socket) {
+  const WaitingForLeatd waiting;
+  auto watch = connect(socket, kPatienceNs);
+  if (watch.ok()) watch->patient_ = true;
+  return watch;
 }
 
 Sample Watch::sample() const {
@@ -129,6 +140,8 @@ bool Watch::daemon_gone() const {
 
 Result<std::string> Watch::status_json() {
   leat_error error{};
+  std::optional<WaitingForLeatd> waiting;
+  if (patient_) waiting.emplace();
   return observer_.status(&error);
 }
 

@@ -56,6 +56,8 @@ class Watch {
  public:
   // socket empty: the default one. Errors: one line with what to do.
   static Result<Watch> connect(const std::string& socket);
+  // The same for a command that asks once (tools/leat/patience.h); status_json() waits as long then.
+  static Result<Watch> connect_patiently(const std::string& socket);
   [[nodiscard]] Sample sample() const;
   // Those since the last call that the ring still holds, at first all that it holds; a view of it has none.
   [[nodiscard]] std::vector<shm::Event> events();
@@ -65,6 +67,8 @@ class Watch {
  private:
   Watch(shm::Observer observer, shm::CountersReader reader)
       : observer_(std::move(observer)), reader_(std::move(reader)) {}
+  static Result<Watch> connect(const std::string& socket, std::int64_t patience_ns);
+  bool patient_ = false;
   shm::Observer observer_;
   shm::CountersReader reader_;
   std::uint64_t next_event_ = 0;

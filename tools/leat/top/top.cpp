@@ -161,7 +161,7 @@ int run(const cli::Arguments& args) {
   top::Watching wanted;
   if (const std::string why = read_choices(args, &wanted); !why.empty()) return no(why);
   if (args.flag("once")) {
-    auto watch = Watch::connect(wanted.socket);
+    auto watch = Watch::connect_patiently(wanted.socket);
     if (!watch.ok()) return no(watch.error());
     return top_once(*watch, wanted.delay, json, args.flag("svg"));
   }
