@@ -121,6 +121,7 @@ class Bitstream final : public PictureSource {
     format_.width = static_cast<std::uint32_t>(std::max(p.width, 0));
     format_.height = static_cast<std::uint32_t>(std::max(p.height, 0));
     format_.live = live;
+    untimed_ = live && (input_->iformat->flags & AVFMT_NOTIMESTAMPS) != 0;
     format_.rate = rate.num > 0 && rate.den > 0 ? ::av_q2d(rate) : 0;
     format_.pictures = stream.nb_frames > 0 ? static_cast<std::uint64_t>(stream.nb_frames) : 0;
     return Done{};
@@ -131,7 +132,7 @@ class Bitstream final : public PictureSource {
     int error = ::av_bsf_list_parse_str(codec_->filters, &filter_);
     if (error >= 0) error = ::avcodec_parameters_copy(filter_->par_in, stream.codecpar);
     if (error >= 0) {
-      filter_->time_base_in = stream.time_base;
+      filter_->time_base_in = untimed_ ? kNanoseconds : stream.time_base;
       error = ::av_bsf_init(filter_);
     }
     if (error < 0) return Error{"'" + name_ + "': its access units cannot be taken out: " + av_text(error)};
@@ -145,7 +146,10 @@ class Bitstream final : public PictureSource {
       if (got < 0 && given_up()) return Error{"'" + name_ + "' was given up"};
       if (got < 0 && got != AVERROR_EOF && format_.live) return Error{"'" + name_ + "' broke off: " + av_text(got)};
       if (got < 0) return false;
-      if (packet_->stream_index == stream_) return true;
+      if (packet_->stream_index == stream_) {
+        if (untimed_) packet_->pts = packet_->dts = ::leat_now_ns();
+        return true;
+      }
       ::av_packet_unref(packet_);
     }
   }
@@ -158,6 +162,7 @@ class Bitstream final : public PictureSource {
   AVPacket* packet_ = nullptr;
   const Codec* codec_ = nullptr;
   int stream_ = -1;
+  bool untimed_ = false;  // as in video_source.cpp
   bool closing_ = false;
   std::int64_t first_time_ = AV_NOPTS_VALUE;
   std::uint64_t at_ = 0, index_ = 0;

@@ -1,7 +1,10 @@
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -10,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "tools/base/text/fd.h"
 #include "tools/leat/feed/source/picture_source.h"
 #include "tools/leat/feed/truth.h"
 #include "tools/leat/feed/video/annotator.h"
@@ -388,6 +392,73 @@ TEST(Bitstream, AccessUnitsComeWithTheirParameterSets) {
   narrow.row_bytes[0] = 4;
   ASSERT_TRUE((*source)->next().ok());
   EXPECT_THAT((*source)->write(narrow).error(), HasSubstr("--bitstream"));
+  std::filesystem::remove(path);
+}
+
+// A camera that sends a JPEG ten times a second over HTTP, to one after the other; nothing says when one was taken.
+class JpegCamera {
+ public:
+  explicit JpegCamera(std::string jpeg) : jpeg_(std::move(jpeg)), listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t bytes = sizeof at;
+    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<sockaddr*>(&at), bytes), 0);
+    EXPECT_EQ(::listen(listener_.get(), 4), 0);
+    EXPECT_EQ(::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&at), &bytes), 0);
+    url_ = "http://127.0.0.1:" + std::to_string(ntohs(at.sin_port)) + "/";
+    thread_ = std::thread([this] { run(); });
+  }
+  ~JpegCamera() {
+    end_ = true;
+    ::shutdown(listener_.get(), SHUT_RDWR);
+    thread_.join();
+  }
+  const std::string& url() const { return url_; }
+
+ private:
+  void run() {
+    while (!end_) {
+      const Fd peer(::accept(listener_.get(), nullptr, nullptr));
+      const std::string head =
+          "HTTP/1.0 200 OK\r\nContent-Type: multipart/x-mixed-replace; boundary=frame\r\n\r\n--frame\r\n";
+      const std::string part = "Content-Type: image/jpeg\r\nContent-Length: " + std::to_string(jpeg_.size()) +
+                               "\r\n\r\n" + jpeg_ + "\r\n--frame\r\n";
+      for (std::string text = head + part; !end_ && peer; text = part) {
+        if (::send(peer.get(), text.data(), text.size(), MSG_NOSIGNAL) < 0) break;
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      }
+    }
+  }
+  const std::string jpeg_;
+  Fd listener_;
+  std::string url_;
+  std::atomic<bool> end_{false};
+  std::thread thread_;
+};
+
+// libavformat makes times up for it, 25 pictures a second, whatever comes.
+TEST(Video, WithoutTimesOfItsOwnALivePictureIsOfWhenItCame) {
+  const std::string path = temporary("camera") + ".jpg";
+  ASSERT_EQ(std::system(("ffmpeg -v error -nostdin -y -f lavfi -i testsrc=s=64x48 -frames:v 1 " + path).c_str()), 0);
+  std::ifstream file(path, std::ios::binary);
+  const JpegCamera camera({std::istreambuf_iterator<char>(file), {}});
+  for (const bool bitstream : {false, true}) {
+    auto source = open_source(camera.url(), {.bitstream = bitstream});
+    ASSERT_TRUE(source.ok()) << source.error();
+    EXPECT_TRUE((*source)->format().live);
+    std::int64_t first_ns = 0, after_first_ns = 0;
+    for (int i = 0; i < 12; ++i) {
+      const std::int64_t before_ns = ::leat_now_ns();
+      const auto time = (*source)->next();
+      ASSERT_TRUE(time.ok() && time->has_value()) << i;
+      const std::int64_t after_ns = ::leat_now_ns();
+      if (i == 0) first_ns = before_ns, after_first_ns = after_ns;
+      EXPECT_GE(**time, before_ns - after_first_ns) << "picture " << i << (bitstream ? ", bitstream" : "");
+      EXPECT_LE(**time, after_ns - first_ns) << "picture " << i << (bitstream ? ", bitstream" : "");
+      EXPECT_EQ((*source)->index(), static_cast<std::uint64_t>(i));
+    }
+  }
   std::filesystem::remove(path);
 }
 

@@ -206,14 +206,14 @@ class Video : public PictureSource {
 
   void thin_out(bool on) override {
     decoder_->skip_frame = on ? AVDISCARD_NONREF : AVDISCARD_DEFAULT;
-    counted_ = counted_ && !on;
+    counted_ = counted_ && (!on || untimed_);
   }
 
   // What the decoder holds back is left out with the rest; it starts afresh at the key frame.
   Result<Passed> jump(std::int64_t time_ns) override {
     Passed passed;
     if (first_time_ == AV_NOPTS_VALUE) return passed;
-    counted_ = false;
+    counted_ = untimed_;
     ::avcodec_flush_buffers(decoder_);
     for (;;) {
       if (!packet_kept_) {
@@ -348,6 +348,7 @@ class Video : public PictureSource {
     const AVStream* stream = input_->streams[stream_];
     const AVRational rate = ::av_guess_frame_rate(input_, input_->streams[stream_], nullptr);
     format_.live = live;
+    untimed_ = live && (input_->iformat->flags & AVFMT_NOTIMESTAMPS) != 0;
     format_.rate = rate.num > 0 && rate.den > 0 ? ::av_q2d(rate) : 0;
     format_.pictures = stream->nb_frames > 0 ? static_cast<std::uint64_t>(stream->nb_frames) : 0;
     const leat_format same = on_device_ ? LEAT_FORMAT_nv12 : same_format(decoder_->pix_fmt);
@@ -371,15 +372,22 @@ class Video : public PictureSource {
         if (read != AVERROR_EOF && format_.live) return Error{"'" + name_ + "' broke off: " + av_text(read)};
         return false;
       }
-      if (packet_->stream_index == stream_) return true;
+      if (packet_->stream_index == stream_) {
+        if (untimed_) packet_->pts = packet_->dts = ::leat_now_ns();
+        return true;
+      }
       ::av_packet_unref(packet_);
     }
   }
 
+  [[nodiscard]] std::int64_t in_ns(std::int64_t timestamp) const {
+    if (untimed_) return timestamp;
+    const AVRational ns{1, static_cast<int>(kNsPerSecond)};
+    return ::av_rescale_q(timestamp, input_->streams[stream_]->time_base, ns);
+  }
   [[nodiscard]] std::int64_t time_of(std::int64_t timestamp) const {
     if (timestamp == AV_NOPTS_VALUE || first_time_ == AV_NOPTS_VALUE) return 0;
-    const AVRational ns{1, static_cast<int>(kNsPerSecond)};
-    return std::max<std::int64_t>(::av_rescale_q(timestamp, input_->streams[stream_]->time_base, ns) - first_time_, 0);
+    return std::max<std::int64_t>(in_ns(timestamp) - first_time_, 0);
   }
 
   // The decoded picture's time; its place by counting, or by time once something has been left out.
@@ -390,9 +398,7 @@ class Video : public PictureSource {
       index_ = at_++;
       return static_cast<std::int64_t>(std::llround(static_cast<double>(index_) * 1e9 / rate));
     }
-    if (first_time_ == AV_NOPTS_VALUE)
-      first_time_ =
-          ::av_rescale_q(timestamp, input_->streams[stream_]->time_base, AVRational{1, static_cast<int>(kNsPerSecond)});
+    if (first_time_ == AV_NOPTS_VALUE) first_time_ = in_ns(timestamp);
     const std::int64_t time = time_of(timestamp);
     index_ = counted_ ? at_
                       : std::max(at_, static_cast<std::uint64_t>(std::llround(static_cast<double>(time) * rate / 1e9)));
@@ -410,6 +416,7 @@ class Video : public PictureSource {
   SwsContext* scaler_ = nullptr;
   int stream_ = -1;
   SourceOptions options_;
+  bool untimed_ = false;  // a live stream without times, such as JPEGs over HTTP: a picture's is when it came
   bool closing_ = false;
   bool on_device_ = false;  // pictures are decoded there
   Turn turn_;
