@@ -312,6 +312,7 @@ TEST(LineWriter, AReaderWhoGoesCostsLinesAndNothingElse) {
   writer->finish(kLong);
   EXPECT_EQ(writer->figures().lost, 100U);
   EXPECT_EQ(writer->figures().trouble, "its reader is gone");
+  EXPECT_TRUE(writer->reader_gone());
 }
 
 TEST(LineWriter, NobodyWaitsForASlowReaderAtTheEnd) {
@@ -322,6 +323,40 @@ TEST(LineWriter, NobodyWaitsForASlowReaderAtTheEnd) {
   const auto figures = writer->figures();
   EXPECT_EQ(figures.written + figures.lost, 5000U);
   EXPECT_GT(figures.lost, 0U);
+}
+
+// Who takes something each time that the patience is over gets everything, be it ever so short.
+TEST(LineWriter, AReaderWhoReadsIsWaitedForWhereThatIsWanted) {
+  Pipe pipe;
+  auto writer = pipe.open();
+  constexpr std::uint64_t kLines = 5000;
+  for (std::uint64_t i = 0; i < kLines; ++i) writer->push(std::string(99, 'x'));
+  std::vector<char> some(5000);
+  writer->finish(1'000'000, [&] { return ::read(pipe.read.get(), some.data(), some.size()) > 0; });
+  EXPECT_EQ(writer->figures().written, kLines) << writer->figures().trouble;
+}
+
+TEST(LineWriter, WhatIsLostAtTheEndIsSaidToAReaderWhoReadsOn) {
+  Pipe pipe;
+  auto writer = pipe.open();
+  constexpr std::uint64_t kLines = 5000;
+  for (std::uint64_t i = 0; i < kLines; ++i) writer->push(std::string(99, 'x'));
+  std::thread end([&] {
+    writer->finish(1, [] { return true; });  // he takes nothing
+  });
+  while (writer->figures().lost == 0) std::this_thread::yield();
+  std::thread closes([&] {
+    end.join();
+    writer.reset();
+  });
+  const auto lines = pipe.lines();
+  closes.join();
+  ASSERT_FALSE(lines.empty());
+  const auto lost = Json::parse(lines.back())["lost"].get<std::uint64_t>();
+  EXPECT_GT(lost, 0U);
+  std::uint64_t whole = 0;
+  for (const std::string& line : lines) whole += line == std::string(99, 'x') ? 1 : 0;
+  EXPECT_EQ(whole + lost, kLines);
 }
 
 // More than a pipe holds, and a reader who begins to read when its writer is about to end.

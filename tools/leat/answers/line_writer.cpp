@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,8 @@ namespace {
 std::string why(int error) {
   return error == EPIPE ? "its reader is gone" : std::string(std::strerror(error));  // one thread writes at a time
 }
+
+constexpr const char* kSlow = "its reader was slow, and nobody waits for him at the end";
 
 }  // namespace
 
@@ -62,15 +65,15 @@ void LineWriter::push(std::string line) {
   more_.notify_one();
 }
 
-void LineWriter::finish(std::int64_t patience_ns) {
+void LineWriter::finish(std::int64_t patience_ns, const std::function<bool()>& longer) {
   std::unique_lock lock(mutex_);
-  if (!std::exchange(ending_, true) && unsaid_ > 0) {
-    lines_.push_back({options_.notice(unsaid_), unsaid_});
-    unsaid_ = 0;
-    waiting_bytes_ += lines_.back().text.size();
-  }
+  ending_ = true;
   more_.notify_one();
-  done_.wait_for(lock, std::chrono::nanoseconds(patience_ns), [&] { return ended_; });
+  for (std::uint64_t before = taken(), now = 0;
+       !done_.wait_for(lock, std::chrono::nanoseconds(patience_ns), [&] { return ended_; }) && longer && longer() &&
+       (now = taken()) != before;
+       before = now) {
+  }
   lock.unlock();
   (void)eventfd_write(give_up_.get(), 1);
   if (thread_.joinable()) thread_.join();
@@ -91,31 +94,51 @@ void LineWriter::run() {
     const std::size_t bytes = line.text.size();
     line.text += '\n';
     lock.unlock();
-    std::string trouble = write_out(line.text);
+    std::string trouble = gave_up_ ? kSlow : write_out(line.text);
     lock.lock();
     waiting_bytes_ -= bytes;
     if (line.tells_of == 0) ++(trouble.empty() ? figures_.written : figures_.lost);
     if (!trouble.empty()) unsaid_ += std::max<std::uint64_t>(1, line.tells_of);  // a lost notice is told again
     figures_.trouble = std::move(trouble);
   }
+  if (unsaid_ > 0) {
+    const std::string gap = options_.notice(unsaid_) + '\n';
+    lock.unlock();
+    (void)write_out(gap, true);
+    lock.lock();
+  }
   ended_ = true;
   done_.notify_all();
 }
 
-std::string LineWriter::write_out(const std::string& text) {
+// urgent: it is given the time that a line has which has begun.
+std::string LineWriter::write_out(const std::string& text, bool urgent) {
   const bool torn = std::exchange(torn_, false);
   const std::string whole = torn ? "\n" + text : text;
   const std::size_t begins = torn ? 1 : 0;
   for (std::size_t at = 0; at < whole.size();) {
-    if (paced_ && !may_write(at > begins))
-      return torn_ = torn || at > 0, "its reader was slow, and nobody waits for him at the end";
+    if (paced_ && !may_write(urgent || at > begins)) {
+      torn_ = torn || at > 0;
+      gave_up_ = true;
+      return kSlow;
+    }
     const std::size_t piece = paced_ ? std::min<std::size_t>(whole.size() - at, PIPE_BUF) : whole.size() - at;
     const ssize_t wrote = ::write(file_.get(), whole.data() + at, piece);
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return torn_ = torn || at > 0, why(errno);
+    if (wrote < 0) {
+      if (errno == EPIPE) reader_gone_.store(true, std::memory_order_relaxed);
+      return torn_ = torn || at > 0, why(errno);
+    }
     at += static_cast<std::size_t>(wrote);
+    written_bytes_.fetch_add(static_cast<std::uint64_t>(wrote), std::memory_order_relaxed);
   }
   return {};
+}
+
+std::uint64_t LineWriter::taken() const {
+  int unread = 0;  // in a pipe; who cannot tell has taken what was written
+  if (::ioctl(file_.get(), FIONREAD, &unread) != 0) unread = 0;
+  return written_bytes_.load(std::memory_order_relaxed) - static_cast<std::uint64_t>(unread);
 }
 
 // A pipe that is ready takes PIPE_BUF bytes at once. What has begun is ended also at the end, for a reader who still

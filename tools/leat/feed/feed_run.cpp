@@ -22,12 +22,22 @@ namespace leat::tools {
 namespace {
 
 std::atomic<bool> stop_asked{false}, reload_asked{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "they are set by a signal handler");
+std::atomic<std::int64_t> stop_asked_ns{0};
+std::atomic<const char*> states_path{nullptr};  // while there is such a file
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free &&
+                  std::atomic<const char*>::is_always_lock_free,
+              "a signal handler uses them");
 
 void on_signal(int number) {
+  constexpr std::int64_t kOnceNs = 1'000'000'000;  // `timeout` and terminals send one to the program and to its group
   if (number == SIGHUP) return reload_asked.store(true, std::memory_order_relaxed);
-  stop_asked.store(true, std::memory_order_relaxed);  // partner: the loads in watch(); nothing else is published
-  std::signal(number, SIG_DFL);                       // a second one ends the program at once
+  stop_asked.store(true, std::memory_order_relaxed);  // partner: the loads in run_feed(); nothing else is published
+  std::int64_t first_ns = 0;
+  const std::int64_t now_ns = ::leat_now_ns();
+  if (stop_asked_ns.compare_exchange_strong(first_ns, now_ns) || now_ns - first_ns < kOnceNs) return;
+  if (const char* const path = states_path.load()) (void)::unlink(path);
+  std::signal(number, SIG_DFL);  // a second one ends the program at once
+  (void)std::raise(number);
 }
 
 // Lines of cameras, for the one thread that writes to the terminal.
@@ -83,9 +93,12 @@ class Watch {
   Watch(CameraList& cameras, Lines& lines, const std::string& socket, bool quiet)
       : cameras_(cameras), lines_(lines), quiet_(quiet), terminal_(::isatty(STDERR_FILENO) == 1) {
     auto states = CameraStatesFile::create(socket);
-    if (states.ok()) states_.emplace(std::move(*states));
+    if (states.ok()) states_path.store(states_.emplace(std::move(*states)).path().c_str());
     if (!states.ok()) lines_.add("`leat status` cannot show these cameras: " + states.error());
   }
+  ~Watch() { states_path.store(nullptr); }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
   // Every tenth of a second.
   void look() {
     if (++ticks_ % 10 == 0) tell_states();
@@ -143,9 +156,11 @@ class Watch {
   int shown_ = 0, ticks_ = 0;
 };
 
-void finish_answers(LineWriter& answers) {
+// waits: for a slow reader as long as he reads, unless the end is asked for meanwhile.
+void finish_answers(LineWriter& answers, bool waits, bool to_pipe) {
   constexpr std::int64_t kPatienceNs = 2'000'000'000;  // for a reader who is slow
-  answers.finish(kPatienceNs);
+  answers.finish(kPatienceNs, [&] { return waits && !stop_asked.load(std::memory_order_relaxed); });
+  if (to_pipe && answers.reader_gone()) return;  // he has what he wanted
   if (const LineWriter::Figures lines = answers.figures(); lines.lost > 0)
     std::fprintf(stderr, "leat feed: %llu of %llu answers were not written%s%s\n",
                  static_cast<unsigned long long>(lines.lost),
@@ -212,6 +227,9 @@ Status add_cameras(const cli::Arguments& args, Run& run, CameraList& cameras, Li
   }
   std::vector<FeederOptions> streams = *planned;
   for (const CameraConfig& camera : of_file) streams.push_back(*options_of(camera, run.all));
+  // A camera waits for a leatd that is away, and would wait for ever for somebody to say what it is for.
+  if (std::any_of(streams.begin(), streams.end(), [](const auto& o) { return o.application.empty(); }))
+    if (const std::string which = run.connection->several_applications(); !which.empty()) return Error{which};
   std::string annotated;  // the name of the stream that is drawn by itself
   if (const std::string path = args.text("annotate"); !path.empty()) {
     const auto which = drawn(args.text("annotate-stream"), streams);
@@ -287,22 +305,24 @@ int run_feed(const cli::Arguments& args, std::string_view program) {
   const std::optional<CopyCount> before = copy_count(args.text("socket"));
   cameras.start(::leat_now_ns());
   Watch watch(cameras, lines, args.text("socket"), args.flag("quiet"));
+  const bool to_pipe = args.text("answers") == "-";
   while (!cameras.ended()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    if (stop_asked.load(std::memory_order_relaxed)) cameras.stop();
+    if (stop_asked.load(std::memory_order_relaxed) || (to_pipe && run.answers->reader_gone())) cameras.stop();
     if (reload_asked.exchange(false, std::memory_order_relaxed)) reload(args, run, cameras, lines);
     watch.look();
   }
   cameras.end();
   watch.end();
-  if (run.answers) finish_answers(*run.answers);
+  // What keeps its own time is not held up by a reader, at its end neither.
+  if (run.answers) finish_answers(*run.answers, !args.flag("realtime") && args.real("rate") <= 0, to_pipe);
   std::vector<std::string> errors = cameras.errors();
   if (run.grid) {
     const auto finished = run.grid->finish();
     if (!finished.ok()) errors.push_back(finished.error());
   }
   const FeedReport report = final_report(cameras, run, before, copy_count(args.text("socket")));
-  std::fputs(report_table(report).c_str(), json.alone() || args.text("answers") == "-" ? stderr : stdout);
+  std::fputs(report_table(report).c_str(), json.alone() || to_pipe ? stderr : stdout);
   int status = json.write(report_json(report));
   for (const std::string& error : errors) status = fail(error);
   return status;

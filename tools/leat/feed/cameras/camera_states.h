@@ -45,6 +45,7 @@ class CameraStatesFile {
   CameraStatesFile& operator=(CameraStatesFile&&) = delete;
   ~CameraStatesFile();  // takes it away
   Status write(const std::vector<CameraReport>& cameras, std::int64_t now_ns) const;
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
  private:
   CameraStatesFile(std::string path, std::string socket) : path_(std::move(path)), socket_(std::move(socket)) {}

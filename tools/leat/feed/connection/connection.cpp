@@ -23,6 +23,12 @@ std::uint32_t slots_of(const leat_stream_options& options) {
   return options.slots > 0 ? options.slots : (options.depth > 0 ? options.depth : kUsualDepth) + kSpareSlots;
 }
 
+std::string which_of(const std::vector<std::string>& applications) {
+  std::string all;
+  for (const std::string& name : applications) all += (all.empty() ? "" : ", ") + name;
+  return "leatd serves several applications (" + all + "); say which with --application";
+}
+
 }  // namespace
 
 class Link {
@@ -236,23 +242,31 @@ Result<std::shared_ptr<SharedStream>> Connection::open(const leat_stream_options
   return std::shared_ptr<SharedStream>(new SharedStream(std::move(*link), *stream, slots, inbox));
 }
 
-Result<std::string> Connection::only_application() const {
+Result<std::vector<std::string>> Connection::applications() const {
   leat_error error{};
   auto observer = shm::Observer::connect(socket_.empty() ? ::leat_default_socket() : socket_, &error);
   if (!observer.ok()) return Error{observer.error()};
   const auto text = observer->status(&error);
   if (!text.ok()) return Error{text.error()};
   const auto status = Json::try_parse(*text);
-  std::string only, all;
-  std::size_t count = 0;
+  std::vector<std::string> names;
   if (status && status->is_object())
-    for (const Json& application : status->value("applications", Json::array())) {
-      only = application.value("name", "");
-      all += (count++ == 0 ? "" : ", ") + only;
-    }
-  if (count == 1) return only;
-  return Error{count == 0 ? "leatd serves no application yet; try again"
-                          : "leatd serves several applications (" + all + "); say which with --application"};
+    for (const Json& application : status->value("applications", Json::array()))
+      names.push_back(application.value("name", ""));
+  return names;
+}
+
+Result<std::string> Connection::only_application() const {
+  auto names = applications();
+  if (!names.ok()) return Error{names.error()};
+  if (names->empty()) return Error{"leatd serves no application yet; try again"};
+  if (names->size() > 1) return Error{which_of(*names)};
+  return std::move(names->front());
+}
+
+std::string Connection::several_applications() const {
+  const auto names = applications();
+  return names.ok() && names->size() > 1 ? which_of(*names) : "";
 }
 
 std::size_t Connection::links() {

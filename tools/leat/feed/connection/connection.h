@@ -60,9 +60,12 @@ class Connection {
   Result<std::shared_ptr<SharedStream>> open(const leat_stream_options& options, Inbox& inbox);
   // The application that leatd serves, where it serves one alone.
   [[nodiscard]] Result<std::string> only_application() const;
+  // Why a stream must say which it is for; empty: it need not, or leatd cannot be asked now.
+  [[nodiscard]] std::string several_applications() const;
   [[nodiscard]] std::size_t links();  // connections there are now
 
  private:
+  [[nodiscard]] Result<std::vector<std::string>> applications() const;
   Result<std::shared_ptr<Link>> link_for(std::uint32_t slots);
 
   const std::string socket_, name_;
