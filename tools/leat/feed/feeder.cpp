@@ -115,7 +115,8 @@ Result<std::optional<std::int64_t>> Feeder::next_picture() {
   decode_ns_ += (::leat_now_ns() - from_ns - decode_ns_) / 8;
   if (time.ok() && time->has_value()) return time;
   if (passed_ > 0) skip(Skip::passed_over, std::exchange(passed_, 0));  // the source's end came before a key frame
-  if (!time.ok() || !options_.loop || next_index_ == 0) return time;
+  // What a URL names cannot always be rewound, and a server says so by what it then sends: it is opened anew.
+  if (!time.ok() || !options_.loop || next_index_ == 0 || may_come_back(options_.source)) return time;
   if (const Status rewound = source_->rewind(); !rewound.ok()) return Error{rewound.error()};
   pace_.again();
   rounds_before_ += next_index_;

@@ -98,6 +98,9 @@ class Feeder {
   }
   [[nodiscard]] std::int64_t last_answer_ns() const noexcept { return last_answer_ns_.load(std::memory_order_relaxed); }
   [[nodiscard]] const FeederOptions& options() const noexcept { return options_; }
+  // Its source has ended and begins again once it is opened anew: with --loop. next_due_ns(): from when on.
+  [[nodiscard]] bool loops() const noexcept { return options_.loop && source_ != nullptr && !live(); }
+  [[nodiscard]] std::int64_t next_due_ns() const noexcept { return start_ns_ + pace_.next_due(); }
   [[nodiscard]] bool live() const noexcept { return source_ != nullptr && source_->format().live; }
   // Any thread: when a picture was made ready last, 0: none yet; how many were; why leatd does not take them, if so.
   [[nodiscard]] std::int64_t last_picture_ns() const noexcept {

@@ -43,16 +43,19 @@ void Camera::set(CameraState state) {
 
 void Camera::live(std::int64_t start_ns) {
   feeder_.begin(start_ns);
-  bool first = open_;
+  bool first = open_, again = false;  // again: the next round of a film
   while (!stop_.load(std::memory_order_relaxed) && !feeder_.done()) {
-    if (!open_ && !open_source()) {
+    const std::int64_t due_ns = again ? feeder_.next_due_ns() : 0;
+    if (!open_ && !open_source(std::exchange(again, false))) {
       if (broke(error_)) continue;
       break;
     }
     set(CameraState::running);
     opened_ns_ = ::leat_now_ns();
-    const Status fed = feeder_.feed(std::exchange(first, false) ? start_ns : opened_ns_, stop_);
+    const Status fed = feeder_.feed(std::exchange(first, false) ? start_ns : std::max(opened_ns_, due_ns), stop_);
     open_ = false;
+    again = fed.ok() && comes_back_ && feeder_.loops();
+    if (again) continue;
     if (stop_.load(std::memory_order_relaxed) || feeder_.done() || (fed.ok() && !feeder_.live())) break;
     error_ = fed.ok() ? "'" + shown_name(feeder_.options().source) + "' ended" : fed.error();
     if (!broke(error_)) break;
@@ -64,12 +67,12 @@ void Camera::live(std::int64_t start_ns) {
   ended_.store(true, std::memory_order_release);  // partner: ended()
 }
 
-bool Camera::open_source() {
+bool Camera::open_source(bool again) {
   set(CameraState::opening);
   const Status opened = feeder_.open_source(stop_);
   open_ = opened.ok();
   error_ = opened.ok() ? "" : opened.error();
-  if (opened.ok()) say_("stream " + feeder_.describe());
+  if (opened.ok() && !again) say_("stream " + feeder_.describe());
   return opened.ok();
 }
 

@@ -49,7 +49,7 @@ class Camera {
 
  private:
   void live(std::int64_t start_ns);
-  bool open_source();  // false: it could not
+  bool open_source(bool again);  // again: nothing is to be said of it. false: it could not
   // It broke off: is there to be another try? Waits before that.
   bool broke(const std::string& why);
   void set(CameraState state);

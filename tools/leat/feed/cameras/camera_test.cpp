@@ -37,7 +37,7 @@ bool eventually(const Condition& condition, std::chrono::milliseconds patience =
 // A camera on loopback: raw video (y4m) over TCP to whoever connects, for as long as it is well.
 class FakeCamera {
  public:
-  enum class Mode : std::uint8_t { well, absent, breaks, stalls, nonsense };
+  enum class Mode : std::uint8_t { well, absent, breaks, stalls, nonsense, film };
   explicit FakeCamera(Mode mode, std::chrono::milliseconds period = 50ms) : mode_(mode), period_(period) {
     listener_ = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in at{};
@@ -77,6 +77,13 @@ class FakeCamera {
     };
     if (mode_ == Mode::nonsense) {
       while (!end_ && mode_ == Mode::nonsense && send(std::string(1 << 16, 'x'))) std::this_thread::sleep_for(1ms);
+      return;
+    }
+    if (mode_ == Mode::film) {  // of three pictures, over HTTP, from its beginning alone
+      char request[4096];
+      (void)::recv(peer, request, sizeof request, 0);
+      const std::string film = head + picture + picture + picture;
+      (void)send("HTTP/1.0 200 OK\r\nContent-Length: " + std::to_string(film.size()) + "\r\n\r\n" + film);
       return;
     }
     if (!send(head)) return;
@@ -220,6 +227,22 @@ TEST_F(Cameras, BrokenOnesComeBackAndTheOthersDoNotNotice) {
   }
   EXPECT_EQ(daemon_->violations(), 0U);
   EXPECT_FALSE(lines.empty());
+}
+
+TEST_F(Cameras, AFilmOfAServerBeginsAgainWithLoop) {
+  serve();
+  FakeCamera fake(FakeCamera::Mode::film);
+  FeederOptions o = options("film", "http" + fake.url().substr(3) + "/film.y4m");
+  o.loop = o.realtime = true;
+  std::atomic<int> lines{0};
+  Camera camera(std::move(o), true, [&](const std::string&) { ++lines; });
+  camera.start(::leat_now_ns());
+  EXPECT_TRUE(eventually([&] { return camera.feeder().pictures() >= 12; }))
+      << camera.report(::leat_now_ns()).last_error;
+  EXPECT_EQ(camera.report(::leat_now_ns()).breaks, 0U) << camera.report(::leat_now_ns()).last_error;
+  camera.stop();
+  camera.join();
+  EXPECT_EQ(lines, 1) << "its rounds are no news";
 }
 
 // LEAT_BREAKS says how many; by hand it was a thousand.
