@@ -1,7 +1,11 @@
 #include "tools/base/cli/command.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
 
 namespace leat::cli {
 namespace {
@@ -153,6 +157,35 @@ TEST(Program, FindsTheSubcommand) {
   EXPECT_THAT(out, HasSubstr("feed) options=\"--streams --rate"));
   EXPECT_EQ(call({"--man"}, out, err), 0);
   EXPECT_THAT(out, HasSubstr("leat\\-feed(1)"));
+}
+
+// Runs `leat --help` with its output in `descriptor`, which is closed; closed already where it is -1.
+int help_into(int descriptor, std::string& err) {
+  std::fflush(stdout);
+  const int kept = ::dup(STDOUT_FILENO);
+  ::close(STDOUT_FILENO);
+  if (descriptor >= 0) {
+    EXPECT_EQ(::dup2(descriptor, STDOUT_FILENO), STDOUT_FILENO);
+    ::close(descriptor);
+  }
+  constexpr const char* kWords[] = {"leat", "--help"};
+  ::testing::internal::CaptureStderr();
+  const int status = run_program(kLeat, 2, kWords);
+  err = ::testing::internal::GetCapturedStderr();
+  std::clearerr(stdout);
+  EXPECT_EQ(::dup2(kept, STDOUT_FILENO), STDOUT_FILENO);
+  ::close(kept);
+  return status;
+}
+
+TEST(Program, SaysWhereItsOutputIsNotWritten) {
+  std::string err;
+  const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(full, 0);
+  EXPECT_EQ(help_into(full, err), kBadInput);
+  EXPECT_THAT(err, HasSubstr("leat: standard output: cannot be written: No space left on device"));
+  EXPECT_EQ(help_into(-1, err), 0);
+  EXPECT_EQ(err, "");
 }
 
 }  // namespace

@@ -1,6 +1,11 @@
 // A program made of sub-commands: finding the one that is meant, its help, the completion script.
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 
 #include "tools/base/cli/command.h"
@@ -61,9 +66,7 @@ int print(const std::string& text) {
   return 0;
 }
 
-}  // namespace
-
-int run_program(const Program& program, int argc, const char* const* argv) {
+int run(const Program& program, int argc, const char* const* argv) {
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   if (words.empty()) {
     std::fputs(program_help(program).c_str(), stderr);
@@ -89,6 +92,26 @@ int run_program(const Program& program, int argc, const char* const* argv) {
     return parsed.exit_status;
   }
   return sub->run(parsed.arguments);
+}
+
+bool reader_gone() {
+  pollfd end{STDOUT_FILENO, 0, 0};
+  return ::poll(&end, 1, 0) > 0 && (end.revents & (POLLERR | POLLNVAL)) != 0;
+}
+
+}  // namespace
+
+// A full disk shows only here, since what is printed is kept until there is much of it. Whoever closed the output, or
+// reads it no more, wants no line about it.
+int run_program(const Program& program, int argc, const char* const* argv) {
+  const int status = run(program, argc, argv);
+  const bool lost = std::ferror(stdout) != 0;
+  errno = 0;
+  const bool flushed = std::fflush(stdout) == 0;
+  if (status != 0 || (flushed && !lost) || errno == EPIPE || errno == EBADF || reader_gone()) return status;
+  return fail(program.name, "standard output: cannot be written" +
+                                (errno != 0 ? std::string(": ") + std::strerror(errno) : std::string()) +
+                                "; not all that was to be said is there");
 }
 
 std::string bash_completion(const Program& program) {
