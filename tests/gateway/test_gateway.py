@@ -13,6 +13,7 @@ import struct
 import subprocess
 import tempfile
 import threading
+import time
 import unittest
 import zlib
 
@@ -91,6 +92,7 @@ class Calls(WithNode):
     def test_statistics(self) -> None:
         self.assertEqual(self.gateway.picture(8, 4, bytes(96)).status, 200)
         stats = self.gateway.get("/v2/models/echo/stats").json()["model_stats"][0]
+        self.assertLess(abs(stats["last_inference"] / 1000 - time.time()), 10 * PATIENCE)  # by the calendar
         self.assertGreater(stats["inference_stats"]["success"]["count"], 0)
         self.assertEqual(len(self.gateway.get("/v2/models/stats").json()["model_stats"]), 1)
 
@@ -188,6 +190,7 @@ class Calls(WithNode):
         self.assertEqual(said["nodes"][0]["submitted"], said["nodes"][0]["framed"])
         gone = subprocess.run([LEAT, "gateway", "--ledger", "127.0.0.1:1"], capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual(gone.returncode, 1)
+        self.assertIn("exact, but not all nodes were asked", gone.stdout)
 
 
 class Hostile(WithNode):
@@ -437,6 +440,13 @@ class Lives(unittest.TestCase):
             self.assertEqual(gateway.get("/v2", fields=given).status, 401, given)
             self.assertEqual(gateway.picture(8, 4, bytes(96), given).status, 401, given)
         self.assertEqual(gateway.picture(8, 4, bytes(96), {"Authorization": "Bearer 0123456789abcdef"}).status, 200)
+        for words in (["--haproxy", f"a={gateway.address}/9000"], ["--ledger", gateway.address]):
+            out = subprocess.run([LEAT, "gateway", *words], capture_output=True, text=True, timeout=PATIENCE)
+            self.assertIn(f"{gateway.address} wants another token; name its file by --token-file", out.stdout + out.stderr)
+            words += ["--token-file", tokens]
+            self.assertTrue(until(lambda: subprocess.run([LEAT, "gateway", *words], capture_output=True, timeout=PATIENCE).returncode == 0))
+        out = subprocess.run([LEAT, "gateway", "--haproxy", gateway.address, "--token-file", tokens], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(out.stderr, "")
 
     def test_a_unix_socket(self) -> None:
         path = f"{self.folder}/gateway.sock"

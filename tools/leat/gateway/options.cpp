@@ -30,7 +30,8 @@ constexpr cli::Option kOptions[] = {
     {.name = "token-file",
      .type = Type::path,
      .value = "FILE",
-     .help = "tokens, one a line, of which TCP clients must bear one (Authorization: Bearer); needed beyond loopback"},
+     .help = "tokens, one a line, of which TCP clients must bear one (Authorization: Bearer); needed beyond loopback; "
+             "with --haproxy and --ledger the first of them is borne"},
     {.name = "node",
      .type = Type::text,
      .value = "NAME",
@@ -88,13 +89,16 @@ constexpr cli::Example kExamples[] = {
     {.line = "curl -s 127.0.0.1:8000/v2/models/detect", .text = "its inputs and outputs"},
     {.line = "leat gateway --listen 0.0.0.0:8000 --token-file /etc/leat/tokens --agent 0.0.0.0:9000",
      .text = "a node behind a balancer"},
-    {.line = "leat gateway --haproxy a=10.0.0.1:8000/9000,b=10.0.0.2:8000/9000 > haproxy.cfg",
+    {.line =
+         "leat gateway --haproxy a=10.0.0.1:8000/9000,b=10.0.0.2:8000/9000 --token-file /etc/leat/tokens > haproxy.cfg",
      .text = "the balancer's configuration, with the nodes' measured speeds as weights"}};
 
 std::string host_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "node";
 }
+
+}  // namespace
 
 Result<std::vector<std::string>> tokens_in(const std::string& path) {
   struct stat found {};
@@ -111,8 +115,6 @@ Result<std::vector<std::string>> tokens_in(const std::string& path) {
   if (out.empty()) return Error{path + " holds no token"};
   return out;
 }
-
-}  // namespace
 
 const cli::Command kGatewayCommand = {
     .name = "leat gateway",

@@ -31,6 +31,8 @@ struct GatewayOptions {
 };
 
 extern const cli::Command kGatewayCommand;
+// Of a file that others cannot read: at least one. Errors: one line.
+Result<std::vector<std::string>> tokens_in(const std::string& path);
 // Errors: one line.
 Result<GatewayOptions> options_of(const cli::Arguments& args);
 

@@ -65,13 +65,15 @@ Result<Fd> connected(const sockaddr* to, socklen_t bytes, const std::string& whe
 Result<std::string> body_of(std::string answer, const std::string& where) {
   const std::size_t end = answer.find("\r\n\r\n");
   if (!answer.starts_with("HTTP/1.1 ") || end == std::string::npos) return Error{where + " speaks no HTTP/1.1"};
+  if (answer.compare(9, 3, "401") == 0) return Error{where + " wants another token; name its file by --token-file"};
   if (answer.compare(9, 3, "200") != 0) return Error{where + " answers " + answer.substr(9, 3)};
   return answer.substr(end + 4);
 }
 
 }  // namespace
 
-Result<std::string> get(const Address& from, const std::string& path, std::chrono::milliseconds limit) {
+Result<std::string> get(const Address& from, const std::string& path, const std::string& token,
+                        std::chrono::milliseconds limit) {
   sockaddr_storage to{};
   socklen_t bytes = 0;
   const std::string where = from.host.empty() ? from.path : from.host + ":" + std::to_string(from.port);
@@ -92,8 +94,9 @@ Result<std::string> get(const Address& from, const std::string& path, std::chron
   }
   auto fd = connected(reinterpret_cast<const sockaddr*>(&to), bytes, where, limit);
   if (!fd.ok()) return Error{fd.error()};
-  auto answer =
-      exchange(std::move(*fd), where, "GET " + path + " HTTP/1.1\r\nHost: leat\r\nConnection: close\r\n\r\n", limit);
+  const std::string bearer = token.empty() ? std::string() : "Authorization: Bearer " + token + "\r\n";
+  auto answer = exchange(std::move(*fd), where,
+                         "GET " + path + " HTTP/1.1\r\nHost: leat\r\n" + bearer + "Connection: close\r\n\r\n", limit);
   if (!answer.ok()) return answer;
   return body_of(std::move(*answer), where);
 }

@@ -11,8 +11,9 @@
 
 namespace leat::gateway {
 
-// A body. Errors: one line that names the address.
-Result<std::string> get(const Address& from, const std::string& path, std::chrono::milliseconds limit);
+// A body. token: borne where it is not empty. Errors: one line that names the address.
+Result<std::string> get(const Address& from, const std::string& path, const std::string& token,
+                        std::chrono::milliseconds limit);
 // Everything that a Unix socket says to one line.
 Result<std::string> ask_socket(const std::string& path, const std::string& line, std::chrono::milliseconds limit);
 

@@ -57,15 +57,26 @@ Result<FleetHost> host_of(const std::string& text, std::size_t index) {
 struct Facts {
   double rate = 0;
   std::uint64_t body_bytes = 0;
+  std::string why_not;
 };
-Facts facts_of(const Address& address) {
+Facts facts_of(const Address& address, const std::string& token) {
   Facts out;
-  if (const auto text = get(address, "/metrics", kLimit); text.ok()) {
+  if (const auto text = get(address, "/metrics", token, kLimit); text.ok()) {
     const Samples samples = samples_of(*text);
     out.rate = sum_of(samples, "leat_sustainable_rate");
     out.body_bytes = static_cast<std::uint64_t>(sum_of(samples, "leat_gateway_largest_body_bytes"));
+  } else {
+    out.why_not = " (" + text.error() + ")";
   }
   return out;
+}
+
+// The one that all nodes take; empty: they want none.
+Result<std::string> token_of(const cli::Arguments& args) {
+  if (!args.given("token-file")) return std::string();
+  auto tokens = tokens_in(args.text("token-file"));
+  if (!tokens.ok()) return Error{tokens.error()};
+  return std::move(tokens->front());
 }
 
 }  // namespace
@@ -73,12 +84,15 @@ Facts facts_of(const Address& address) {
 int print_haproxy(const cli::Arguments& args) {
   std::vector<FleetHost> hosts;
   HaproxyOptions options{.bind = args.text("bind")};
+  const auto token = token_of(args);
+  if (!token.ok()) return cli::fail(kGatewayCommand.name, token.error());
   for (const std::string& text : split(args.text("haproxy"), ',')) {
     auto host = host_of(text, hosts.size());
     if (!host.ok()) return cli::fail(kGatewayCommand.name, host.error());
-    const Facts facts = facts_of(*address_of(host->address));
+    const Facts facts = facts_of(*address_of(host->address), *token);
     if (facts.rate <= 0)
-      std::fprintf(stderr, "leat gateway: %s does not say how fast it is; its weight is 100\n", host->address.c_str());
+      std::fprintf(stderr, "leat gateway: %s does not say how fast it is%s; its weight is 100\n", host->address.c_str(),
+                   facts.why_not.c_str());
     host->items_per_second = facts.rate;
     options.body_bytes = std::max(options.body_bytes, facts.body_bytes + kHeadBytes);
     hosts.push_back(std::move(*host));
@@ -95,10 +109,12 @@ int check_ledger(const cli::Arguments& args) {
   const cli::JsonOutput json(args);
   FleetLedger ledger;
   bool all = true;
+  const auto token = token_of(args);
+  if (!token.ok()) return cli::fail(kGatewayCommand.name, token.error());
   for (const std::string& host : split(args.text("ledger"), ',')) {
     const auto address = address_of(host);
     if (!address.ok()) return cli::fail(kGatewayCommand.name, address.error());
-    const auto text = get(*address, "/metrics", kLimit);
+    const auto text = get(*address, "/metrics", *token, kLimit);
     all = all && text.ok();
     ledger.nodes.push_back(text.ok() ? node_ledger(host, samples_of(*text))
                                      : NodeLedger{.host = host, .unreachable = text.error()});

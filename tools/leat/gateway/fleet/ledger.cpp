@@ -129,7 +129,8 @@ std::string text_of(const FleetLedger& ledger) {
     for (const std::string& wrong : b->wrong) out += "  wrong: " + wrong + "\n";
     for (const std::string& line : suspects(b->nodes)) out += "  look at " + line + "\n";
   }
-  return out + (ledger.exact() ? "exact\n" : "NOT exact\n");
+  const bool all = std::all_of(ledger.nodes.begin(), ledger.nodes.end(), [](auto& n) { return n.unreachable.empty(); });
+  return out + (ledger.exact() ? "exact" : "NOT exact") + (all ? "\n" : ", but not all nodes were asked\n");
 }
 
 Json json_of(const FleetLedger& ledger) {

@@ -117,7 +117,7 @@ Json model_statistics(const Model& model, const ModelCounts& counts) {
   const std::uint64_t spent = counts.queue_ns + counts.compute_ns + counts.input_ns + counts.output_ns;
   return {{"name", model.name},
           {"version", model.version},
-          {"last_inference", counts.last_ns / 1'000'000},
+          {"last_inference", counts.last_unix_ms},
           {"inference_count", items},
           {"execution_count", items},
           {"inference_stats",

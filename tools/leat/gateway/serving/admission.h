@@ -19,7 +19,7 @@ struct ModelCounts {
   std::map<std::uint8_t, std::uint64_t> by_outcome;  // leatd's answers to them
   std::uint64_t lost = 0;                            // leatd was gone before it answered
   std::uint64_t queue_ns = 0, compute_ns = 0, input_ns = 0, output_ns = 0;
-  std::int64_t last_ns = 0;
+  std::int64_t last_unix_ms = 0;  // when the latest was answered
 };
 
 class Admission {

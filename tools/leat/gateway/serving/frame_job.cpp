@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 
 namespace leat::gateway {
 namespace {
@@ -93,7 +94,9 @@ void FrameJob::done(Reply reply) {
   let_go();
   --counts_.in_flight;
   ++counts_.by_status[reply.status];
-  counts_.last_ns = ::leat_now_ns();
+  counts_.last_unix_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count();
   if (!serving_.load.empty()) reply.fields.emplace_back("endpoint-load-metrics", serving_.load);
   channel_->reply(std::move(reply));
 }
