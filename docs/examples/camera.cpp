@@ -22,7 +22,9 @@ int main(int argc, char** argv) {
     if (auto frame = stream->acquire()) {  // none while every slot is in use: a camera would skip this picture
       for (std::uint32_t y = 0; y < frame->raw().rows[0]; ++y)  // here the camera writes; rows lie strides[0] apart
         std::memset(frame->plane(0) + std::size_t{y} * frame->raw().strides[0], left, frame->raw().row_bytes[0]);
-      if (frame->submit({.capture_ns = leat_now_ns()}) != LEAT_ERROR_ok) break;
+      leat_submit_options taken{};
+      taken.capture_ns = leat_now_ns();
+      if (frame->submit(taken) != LEAT_ERROR_ok) break;
     }
     const auto answer = client->next_answer(1s);
     if (!answer) break;

@@ -258,7 +258,7 @@ Status ControlThread::keep_what_models_said() {
 // With what was measured anew. Streams keep the objectives that they were opened with.
 void ControlThread::plan_again(const std::optional<std::string>& why) {
   if (!why) return;
-  log_info(*why);
+  if (!why->empty()) log_info(*why);
   const std::vector<std::string> said = unschedulable(deployment_);
   if (auto status = complete_plan(config_, deployment_, now_.ready); !status) return log_error(status.error());
   for (const auto& line : choose_objectives(config_, deployment_, true)) log_info(line);

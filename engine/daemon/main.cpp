@@ -63,10 +63,8 @@ int main(int argc, char** argv) {
   const auto arguments = leat::cli::parse_or_exit(kCommand, argc, argv);
   auto config = leat::daemon::read_config(arguments.positionals()[0], arguments.text("made-from"));
   if (!config.ok()) return leat::cli::fail("leatd", config.error());
-  if (arguments.given("socket")) {
-    config->socket = arguments.text("socket");
-    config->socket_place.clear();
-  }
+  if (arguments.given("socket")) config->socket = arguments.text("socket");
+  if (arguments.given("socket") || arguments.given("made-from")) config->socket_place.clear();  // no file says it
   if (arguments.flag("trial")) {
     auto cores = leat::usable_cores();
     if (!cores.ok()) return leat::cli::fail("leatd", cores.error());

@@ -324,7 +324,7 @@ void read_module(const JsonCursor& t, const Reading& reading, planner::Module& m
   if (out.executor == "onnx") {
     out.model_path = reading.path_of(t.needed_text("model"));
     if (!out.model_path.empty() && !fs::is_regular_file(out.model_path))
-      t.find("model").fail("there is no file " + out.model_path +
+      t.find("model").fail(no_file_at(out.model_path) +
                            "; correct the path (it is relative to the configuration file)");
     else if (std::error_code none; !out.model_path.empty() && fs::file_size(out.model_path, none) == 0)
       t.find("model").fail(out.model_path + " is empty; copy or download the model again");
@@ -441,7 +441,10 @@ Result<Config> parse_config(std::string_view text, const std::string& file, cons
   for (const auto& p : root.tables("partition")) read_partition(p, names, out);
   for (const auto& a : root.tables("application")) read_application(a, reading, out);
   out.cpu_auto = root.has("cpu");
-  if (out.cpu_auto) (void)root.choice_or("cpu", "auto", {"auto"});
+  if (const auto cpu = root.find("cpu").scalar(); out.cpu_auto && cpu != "auto")
+    root.find("cpu").fail(
+        (cpu ? "is '" + *cpu + "', but " : "") +
+        "must be \"auto\", one partition a core; for other cores write [[partition]] tables with cores");
   if (out.partitions.empty() && !out.cpu_auto)
     root.fail("names no partition; write cpu = \"auto\" at the top, or add [[partition]] tables");
   if (out.applications.empty()) root.fail("names no application; add an [[application]]");

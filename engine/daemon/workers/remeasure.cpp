@@ -147,11 +147,13 @@ std::string Remeasure::line_of(std::uint32_t p, const worker::Ready& before) con
   for (std::size_t m = 0; m < before.latency_by_batch.size(); ++m) {
     if (!was_measured(before, m)) continue;
     const worker::ModuleSetup& module = deployment_.setups[p].modules[m];
-    out += separator + "'" + module.application + "/" + module.name + "' takes " +
-           text::time_text(ready_[p].latency_by_batch[m].front().p50_ns) + ", not " +
-           text::time_text(before.latency_by_batch[m].front().p50_ns);
+    const std::string now = text::time_text(ready_[p].latency_by_batch[m].front().p50_ns),
+                      then = text::time_text(before.latency_by_batch[m].front().p50_ns);
+    if (now == then) continue;
+    out += separator + "'" + module.application + "/" + module.name + "' takes " + now + ", not " + then;
     separator = ", of ";
   }
+  if (out.empty()) return out;  // as it is printed, nothing has changed
   return "partition '" + deployment_.partitions[p].partition.name +
          "': its models were measured again while it was idle" + out;
 }

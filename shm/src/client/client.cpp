@@ -213,6 +213,7 @@ leat_error open_stream(leat_client* c, const leat_stream_options& o, leat_stream
   m.settings = settings_of(o);
   m.pool.slots = o.slots != 0 ? o.slots : m.settings.depth + 3;
   m.fewer_slots = o.slots == 0 && o.depth == 0 ? 1 : 0;
+  if (const char* text = problem(m.settings)) return fail(LEAT_ERROR_invalid_argument, text);  // of which slots follow
   if (const char* text = problem(m)) return fail(LEAT_ERROR_invalid_argument, text);
 
   StreamOpened opened;

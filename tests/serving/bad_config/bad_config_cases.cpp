@@ -37,6 +37,7 @@ std::vector<BadCase> faults_of_reading() {
       {"cycle", module("  after = [\"sum\"]"), {"cycle"}},
       {"no partition", replaced(good, "[[partition]]\nname = \"p\"\nkind = \"emulated\"\n", ""), {"cpu = \"auto\""}},
       {"no application", "cpu = \"auto\"\n", {"no application"}},
+      {"cpu is a number", "cpu = 2\n" + good, {":1", "cpu", "'2'", "\"auto\"", "[[partition]]"}},
       {"cpu is a word", "cpu = \"all\"\n" + good, {":1", "cpu", "'all'", "auto"}},
       {"unknown kind", replaced(good, "\"emulated\"", "\"tpu\""), {":3", "kind", "'tpu'"}},
       {"a cpu partition without cores", replaced(good, "\"emulated\"", "\"cpu\""), {":1", "needs cores"}},

@@ -32,6 +32,12 @@ Result<std::string> read_text_file(const std::string& path) {
   return text;
 }
 
+std::string no_file_at(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored) ? path + " is a directory, not a file"
+                                                      : "there is no file " + path;
+}
+
 Status write_text_file(const std::string& path, std::string_view text) {
   const std::string wrong = text::write_whole_file(path, text);
   return wrong.empty() ? Status(Done{}) : Status(Error{wrong});

@@ -1,6 +1,7 @@
 // leat load: another application, made from a model, or another version of a model, while leatd serves.
 #include <filesystem>
 
+#include "tools/base/documents/text_file.h"
 #include "tools/leat/change/change_watch.h"
 #include "tools/leat/try/model_config.h"
 
@@ -47,7 +48,7 @@ int run(const cli::Arguments& args) {
   const std::string file = args.positionals()[0];
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error))
-    return cli::fail(kCommand.name, "there is no file " + file + "; name an ONNX model");
+    return cli::fail(kCommand.name, no_file_at(file) + "; name an ONNX model");
   const std::string path = std::filesystem::absolute(file).lexically_normal().string();
   const bool replaces = args.flag("replace");
   if (replaces && !args.given("name"))

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/base/documents/text_file.h"
 #include "tools/base/subprocess/program.h"
 #include "tools/leat/commands.h"
 #include "tools/leat/try/model_config.h"
@@ -53,7 +54,7 @@ int run(const cli::Arguments& args) {
   words.cores = args.text("cores");
   std::error_code none;
   if (!std::filesystem::is_regular_file(words.model, none))
-    return cli::fail(kCommand.name, "there is no file " + words.model + "; name an ONNX model");
+    return cli::fail(kCommand.name, no_file_at(words.model) + "; name an ONNX model");
   const Result<std::string> question = ask_model(words);
   if (!question.ok()) return cli::fail(kCommand.name, question.error());
   if (!question->empty())

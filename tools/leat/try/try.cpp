@@ -10,6 +10,7 @@
 #include "engine/daemon/configuration/config.h"
 #include "leat/client.hpp"
 #include "tools/base/cli/json_output.h"
+#include "tools/base/documents/text_file.h"
 #include "tools/base/json/json.h"
 #include "tools/leat/answers/answer_json.h"
 #include "tools/leat/commands.h"
@@ -299,7 +300,10 @@ int run(const cli::Arguments& args) {
   const std::string& subject = args.positionals()[0];
   std::error_code none;
   if (!std::filesystem::is_regular_file(subject, none))
-    return cli::fail(kCommand.name, "there is no file " + subject + "; name an ONNX model or a configuration");
+    return cli::fail(kCommand.name, no_file_at(subject) + "; name an ONNX model or a configuration");
+  if (const std::string out = args.text("output"); !out.empty() && !is_picture_path(out) && !VideoFile::takes(out))
+    return cli::fail(kCommand.name,
+                     "'" + out + "' has the ending of no picture and no video; use .png, .jpg, .mp4 or .mkv");
   std::string application = args.text("application");
   if (is_config(subject)) {
     for (const char* word : {"preprocess", "postprocess", "labels", "as"})

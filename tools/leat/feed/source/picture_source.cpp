@@ -8,6 +8,8 @@
 #include <iterator>
 #include <sstream>
 
+#include "shm/src/segments/segment_layout.h"
+
 namespace leat::tools {
 
 RawLayout raw_layout(leat_format format, std::uint32_t width, std::uint32_t height) {
@@ -122,7 +124,9 @@ bool may_come_back(const std::string& name) {
   return ::stat(name.c_str(), &info) == 0 ? S_ISCHR(info.st_mode) : name.starts_with("/dev/");
 }
 
-Result<std::unique_ptr<PictureSource>> open_source(const std::string& name, const SourceOptions& options) {
+namespace {
+
+Result<std::unique_ptr<PictureSource>> open_any(const std::string& name, const SourceOptions& options) {
   if (name == "-") return open_pipe(STDIN_FILENO, options);
   if (!options.raw_format.empty()) return open_raw_file(name, options);
   struct stat info {};
@@ -131,6 +135,19 @@ Result<std::unique_ptr<PictureSource>> open_source(const std::string& name, cons
   if (!url && S_ISDIR(info.st_mode)) return Error{"'" + name + "' is a folder; name a video file, a device or a URL"};
   if (!url && S_ISREG(info.st_mode) && info.st_size == 0) return Error{"'" + name + "' is empty; name another file"};
   return options.bitstream ? open_bitstream(name, options) : open_video(name, options);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PictureSource>> open_source(const std::string& name, const SourceOptions& options) {
+  auto source = open_any(name, options);
+  if (!source.ok()) return source;
+  const PictureFormat& format = (*source)->format();
+  if (std::max(format.width, format.height) > shm::kMaxDimension)
+    return Error{"'" + shown_name(name) + "' has " + std::to_string(format.width) + "x" +
+                 std::to_string(format.height) + " pixels, and a picture has at most " +
+                 std::to_string(shm::kMaxDimension) + " a side; scale it down"};
+  return source;
 }
 
 }  // namespace leat::tools

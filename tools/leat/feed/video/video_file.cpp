@@ -18,6 +18,8 @@ VideoFile::~VideoFile() {
   ::avformat_free_context(output_);
 }
 
+bool VideoFile::takes(const std::string& path) { return ::av_guess_format(nullptr, path.c_str(), nullptr) != nullptr; }
+
 Status VideoFile::open(const std::string& path, draw::Size size, double rate) {
   path_ = path;
   size_ = {size.width & ~1U, size.height & ~1U};

@@ -22,6 +22,8 @@ class VideoFile {
   ~VideoFile();
   VideoFile(const VideoFile&) = delete;
   VideoFile& operator=(const VideoFile&) = delete;
+  // Whether a container has the path's ending.
+  [[nodiscard]] static bool takes(const std::string& path);
   // The container is chosen by the path's ending (.mp4, .mkv); H.264 where libavcodec has an encoder for it, else
   // MPEG-4. rate: pictures per second, the unit of write()'s times; 0: 30.
   Status open(const std::string& path, draw::Size size, double rate);

@@ -21,7 +21,7 @@ struct Wrong {
 std::string shape_text(const Tensor& tensor) {
   std::string out = "[1.." + std::to_string(kMaxItems);
   for (std::uint32_t d = 0; d < tensor.shape.rank; ++d)
-    out += tensor.shape.dims[d] == 0 ? std::string(", N") : ", " + std::to_string(tensor.shape.dims[d]);
+    out += tensor.shape.dims[d] == 0 ? ", 1.." + std::to_string(kMaxSide) : ", " + std::to_string(tensor.shape.dims[d]);
   return out + "]";
 }
 
