@@ -189,7 +189,7 @@ TEST(RecordTools, WhatIsDamagedIsReadUpToThere) {
   ASSERT_TRUE(s.ok()) << s.error();
   EXPECT_NE(s->problem, "");
   EXPECT_GT(s->unread_bytes, 0u);
-  EXPECT_LE(s->unread_bytes, used);
+  EXPECT_LT(s->unread_bytes, used + 64) << "beside the damage no more than the entry that it begins in";
 }
 
 TEST(RecordTools, WhatIsNoRecordIsRefusedInOneLine) {

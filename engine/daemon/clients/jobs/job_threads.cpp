@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/daemon/clients/jobs/held_time.h"
 #include "shm/src/rings/clock.h"
 
 namespace leat::daemon {
@@ -27,13 +28,14 @@ struct UserJobs {
   std::shared_ptr<Job> running;  // none: nothing is under way
   pthread_t thread{};
   std::int64_t began_ns = 0, hurried_ns = 0;
+  HeldTime held;
   bool late = false, told = false;
 
   bool waits() const noexcept { return !running && (!urgent.empty() || !others.empty()); }
   std::int64_t next_look_ns() const noexcept {
     if (!late) return began_ns + JobThreads::kLateNs;
     return std::min(running->hurried ? hurried_ns + JobThreads::kHurryNs : INT64_MAX,
-                    told ? INT64_MAX : began_ns + JobThreads::kOverdueNs);
+                    told ? INT64_MAX : held.next_look_ns());
   }
 };
 
@@ -108,6 +110,7 @@ void JobThreads::Shared::work(std::unique_lock<std::mutex>& lock, std::uint32_t 
   queue.pop_front();
   jobs.thread = pthread_self();
   jobs.began_ns = jobs.hurried_ns = now;
+  jobs.held.begin(now);
   jobs.late = jobs.told = false;
   if (--idle == 0) start_thread();
   if (!watched) changed.notify_one();
@@ -130,7 +133,7 @@ void JobThreads::Shared::look_after(std::int64_t now) {
       jobs.hurried_ns = now;
       (void)pthread_kill(jobs.thread, kSignal);
     }
-    if (!jobs.told && now >= jobs.began_ns + kOverdueNs) {
+    if (!jobs.told && now >= jobs.held.next_look_ns() && jobs.held.look(now) >= kOverdueNs) {
       jobs.told = true;
       jobs.running->overdue();
     }

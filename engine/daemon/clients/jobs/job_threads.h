@@ -24,7 +24,8 @@ class Job {
  public:
   virtual ~Job() = default;
   virtual bool step() = 0;  // true: over
-  // Once, if a step is under way for kOverdueNs, while it is. Under the threads' lock: it must not ask them.
+  // Once, if a step has held its thread for kOverdueNs (held_time.h), while it does. Under the threads' lock: it must
+  // not ask them.
   virtual void overdue() {}
   bool urgent = false;   // before the user's jobs that are not, in the order in which they were asked for
   bool hurried = false;  // a signal does no harm in it
