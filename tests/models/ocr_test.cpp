@@ -246,7 +246,7 @@ void with_answer(const Leatd& leatd, const TextPicture& page, const std::functio
   o.width = page.width, o.height = page.height;
   o.overload = LEAT_OVERLOAD_never_drop;
   auto stream = client->open_stream(o);
-  ASSERT_TRUE(stream.ok()) << stream.error();
+  ASSERT_TRUE(stream.ok()) << stream.error() << leatd.log();
   auto frame = stream->acquire();
   ASSERT_TRUE(frame);
   for (std::uint32_t y = 0; y < page.height; ++y)
