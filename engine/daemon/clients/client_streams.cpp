@@ -104,7 +104,7 @@ void ClientSessions::on_pools() {
   }
 }
 
-// A step that should take milliseconds takes over a second, and his other jobs wait for it. Where his connection is
+// A step that should take milliseconds takes seconds, and his other jobs wait for it. Where his connection is
 // gone already, its user is named all the same.
 void ClientSessions::overdue(Session* s, std::uint32_t user) {
   if (s != nullptr && s->connected) return violate(*s, shm::Violation::slow_release);

@@ -7,7 +7,8 @@
 // Memory is brought in steps of a few milliseconds. Users take turns, a step each, whatever each has asked for, and so
 // do the jobs of one user; what a client connects with and what it gives back come before what it opens. What is asked
 // for comes back by next(), once, also when it failed or was cancelled, with `overdue` before it where a step held its
-// thread for a second. There is a bounded number of jobs a session, so the queue is as bounded as those are.
+// thread for long (JobThreads::kOverdueNs). There is a bounded number of jobs a session, so the queue is as bounded as
+// those are.
 //
 // Thread rule: everything on the control thread, which watches fd().
 #pragma once
@@ -36,7 +37,7 @@ struct PoolJob {
     hang_up,       // port's bell, and fds, copies of sockets -> nothing
     discard,       // pool -> nothing
     close,         // port and fds -> nothing
-    overdue        // comes back only: a step of this session has held its thread for a second, and still does
+    overdue        // comes back only: a step of this session has held its thread for long, and still does
   };
   Work work = Work::build;
   std::uint32_t user = 0;     // who takes turns with others
