@@ -35,7 +35,7 @@ class JobThreads {
  public:
   static constexpr std::int64_t kLateNs = 5'000'000, kHurryNs = 5'000'000;
   // Of time that is the host's doing some is seen as the step's: bringing large pages waits until the kernel's own
-  // threads have been on every core, which on a busy host takes more than a second.
+  // threads have been on every core, and on a busy host honest steps were seen to be held for more than a second.
   static constexpr std::int64_t kOverdueNs = 5'000'000'000;
   static constexpr unsigned kMaxThreads = 18;
 
