@@ -97,6 +97,44 @@ TEST_P(Codec, EveryPictureIsItsAccessUnits) {
 INSTANTIATE_TEST_SUITE_P(All, Codec,
                          testing::Values(LEAT_CODEC_h264, LEAT_CODEC_hevc, LEAT_CODEC_av1, LEAT_CODEC_jpeg));
 
+// What the bitstream states goes with each picture, and follows a change in mid-stream.
+TEST_P(Codec, ColorIsTheBitstreams) {
+  if (GetParam() == LEAT_CODEC_jpeg) GTEST_SKIP() << "nvJPEG makes RGB";
+  struct Stated {
+    bool full;
+    int h273;
+    std::uint32_t range, matrix;
+  };
+  constexpr Stated kStated[] = {{false, 2, LEAT_COLOR_RANGE_limited, LEAT_COLOR_MATRIX_unspecified},
+                                {true, 6, LEAT_COLOR_RANGE_full, LEAT_COLOR_MATRIX_bt601},
+                                {false, 1, LEAT_COLOR_RANGE_limited, LEAT_COLOR_MATRIX_bt709},
+                                {true, 9, LEAT_COLOR_RANGE_full, LEAT_COLOR_MATRIX_bt2020}};
+  std::vector<CodedStream> streams;
+  for (const Stated& stated : kStated)
+    streams.push_back(coded_stream({.codec = GetParam(),
+                                    .pictures = 3,
+                                    .seed = static_cast<std::uint32_t>(streams.size() + 1),
+                                    .full_range = stated.full,
+                                    .matrix = stated.h273}));
+  if (streams.front().units.empty()) GTEST_SKIP() << "libavcodec has no encoder for it";
+  EXPECT_EQ(with_decoders([&](fake::Host&, exec::Device& device) {
+              auto decoder = device.decoder({GetParam(), streams[0].width, streams[0].height, kPlaces});
+              NEED(decoder.ok());
+              for (std::size_t s = 0; s < streams.size(); ++s)
+                for (std::size_t i = 0; i < streams[s].units.size(); ++i) {
+                  NEED((*decoder)->decode(unit_of(streams[s].units[i], 0, i == 0)));
+                  leat_decoded at{};
+                  NEED((*decoder)->picture(0, &at));
+                  if (at.color_range != kStated[s].range || at.color_matrix != kStated[s].matrix)
+                    std::fprintf(stderr, "stream %zu, picture %zu: range %u, matrix %u\n", s, i, at.color_range,
+                                 at.color_matrix);
+                  NEED(at.color_range == kStated[s].range && at.color_matrix == kStated[s].matrix);
+                }
+              return true;
+            }),
+            0);
+}
+
 TEST(Decoder, ALostAccessUnitCostsThePicturesUpToTheNextKeyPicture) {
   const CodedStream s = coded_stream({.codec = LEAT_CODEC_h264});
   if (s.units.empty()) GTEST_SKIP() << "libavcodec has no encoder for H.264";

@@ -38,10 +38,13 @@ struct VideoFormat {  // CUVIDEOFORMAT
   int chroma;
   unsigned bit_rate;
   int aspect_x, aspect_y;
-  unsigned char signal, primaries, transfer, matrix;
+  unsigned char signal;                       // three bits of the format, then video_full_range_flag (kFullRange)
+  unsigned char primaries, transfer, matrix;  // H.273
   unsigned header_bytes;
 };
 static_assert(sizeof(VideoFormat) == 64 && offsetof(VideoFormat, display) == 24);
+
+inline constexpr unsigned char kFullRange = 8;  // of VideoFormat::signal
 
 struct Packet {  // CUVIDSOURCEDATAPACKET
   ULong flags, bytes;

@@ -38,6 +38,8 @@ Context encoder_for(const StreamSpec& spec) {
   out->pix_fmt = jpeg ? AV_PIX_FMT_YUVJ420P : AV_PIX_FMT_YUV420P;
   out->time_base = {1, 25};
   out->gop_size = spec.keys_every;
+  if (spec.full_range) out->color_range = AVCOL_RANGE_JPEG;
+  out->colorspace = static_cast<AVColorSpace>(spec.matrix);
   out->max_b_frames = spec.reordered;
   out->thread_count = 1;
   if (jpeg) {

@@ -20,6 +20,8 @@ struct StreamSpec {
   int pictures = 24, keys_every = 8;
   int reordered = 0;  // pictures between two that others refer to
   std::uint32_t seed = 1;
+  bool full_range = false;
+  int matrix = 2;  // H.273's number; 2: not stated
   // Of a picture: i420, tight; empty: shapes that move over a gradient.
   std::vector<std::vector<std::uint8_t>> show = {};
 };

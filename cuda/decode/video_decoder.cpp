@@ -14,6 +14,7 @@
 #include "cuda/decode/decoder.h"
 #include "cuda/decode/libraries.h"
 #include "leat/frame_format.h"
+#include "shm/src/protocol/color.h"
 
 namespace leat::cuda {
 namespace {
@@ -28,6 +29,14 @@ constexpr std::uint32_t kMostPlaces = 32;
 
 int codec_of(std::uint32_t codec) noexcept {
   return codec == LEAT_CODEC_h264 ? nvdec::kH264 : codec == LEAT_CODEC_hevc ? nvdec::kHevc : nvdec::kAv1;
+}
+
+// A sequence that is silent about its colors has a matrix of 2 (H.273: unspecified). It has the flag for the range then
+// too, 0 for limited, which is what the default rule says.
+shm::Color color_of(const VideoFormat& format) noexcept {
+  const bool full = (format.signal & nvdec::kFullRange) != 0;
+  return {static_cast<std::uint8_t>(full ? LEAT_COLOR_RANGE_full : LEAT_COLOR_RANGE_limited),
+          shm::matrix_of_h273(format.matrix)};
 }
 
 // NVDEC's decoder, made anew where the parser needs more surfaces. What lies in them is read until its places are used
@@ -68,6 +77,7 @@ class VideoDecoder final : public Decoder {
     std::uint64_t serial = 0;
     std::uint32_t run = 0;
     bool damaged = false;  // it, or what it may refer to
+    shm::Color color;
   };
   // The parser's calls, within decode(). Nothing may be thrown through it: it is kept until it has returned.
   template <class Act>
@@ -102,6 +112,7 @@ class VideoDecoder final : public Decoder {
   std::array<Place, kMostPlaces> places_{};
   std::array<Event, kMostPlaces> filled_{};  // [place]: its mapped picture is there
   std::shared_ptr<Session> session_;
+  shm::Color color_;  // that the sequence in hand states
   std::array<std::weak_ptr<Session>, kMostSessions> sessions_;
   std::uint64_t serial_ = 0;  // of the access unit in hand
   int decoded_ = kNone, shown_ = kNone;
@@ -160,6 +171,7 @@ void VideoDecoder::refuse_other_than_served(const VideoFormat& format) const {
 
 int VideoDecoder::begin(const VideoFormat& format) {
   refuse_other_than_served(format);
+  color_ = color_of(format);
   const unsigned wanted = std::min(format.least_surfaces + kSpareSurfaces, kMostSurfaces);
   if (session_ != nullptr && session_->count >= wanted) return static_cast<int>(session_->count);
   const auto room = std::ranges::find_if(sessions_, [](const auto& s) { return s.expired(); });
@@ -282,6 +294,7 @@ void VideoDecoder::decode(const leat_access_unit& given) {
   place.surface = index;
   place.serial = serial_;
   place.run = keys_.runs();
+  place.color = color_;
 }
 
 leat_decoded VideoDecoder::picture(std::uint32_t index) {
@@ -295,6 +308,7 @@ leat_decoded VideoDecoder::picture(std::uint32_t index) {
   out.planes[1] = at + std::uint64_t{place.pitch} * options_.height;
   out.strides[0] = out.strides[1] = place.pitch;
   out.format = LEAT_FORMAT_nv12;
+  out.color_range = place.color.range, out.color_matrix = place.color.matrix;
   out.bytes = std::uint64_t{place.pitch} * options_.height * 3 / 2;
   return out;
 }

@@ -64,6 +64,8 @@ struct FakeParser {
   AVPacket* packet = nullptr;
   bool has_sequence = false;
   int coded_width = 0, coded_height = 0, width = 0, height = 0;
+  AVColorRange range = AVCOL_RANGE_UNSPECIFIED;
+  AVColorSpace matrix = AVCOL_SPC_UNSPECIFIED;
   unsigned surfaces = 0;
   std::map<const std::uint8_t*, int> waiting;  // decoded and not shown: the picture's first byte, its surface
   std::map<int, FramePtr> decoded;             // [surface]: the last
@@ -77,9 +79,9 @@ thread_local FakeParser* parsing = nullptr;
 FramePtr reference(const AVFrame* frame) { return {::av_frame_clone(frame), FreeFrame{}}; }
 
 bool begin_sequence(FakeParser& p, const AVCodecContext& c, AVPixelFormat pixels, int coded_width, int coded_height) {
-  if (p.has_sequence && p.coded_width == coded_width && p.coded_height == coded_height && p.width == c.width &&
-      p.height == c.height)
-    return true;
+  const bool same_size = p.has_sequence && p.coded_width == coded_width && p.coded_height == coded_height &&
+                         p.width == c.width && p.height == c.height;
+  if (same_size && p.range == c.color_range && p.matrix == c.colorspace) return true;
   const AVPixFmtDescriptor* const d = ::av_pix_fmt_desc_get(pixels);
   if (d == nullptr) return false;
   VideoFormat format{};
@@ -90,9 +92,13 @@ bool begin_sequence(FakeParser& p, const AVCodecContext& c, AVPixelFormat pixels
   format.coded_width = static_cast<unsigned>(coded_width);
   format.coded_height = static_cast<unsigned>(coded_height);
   format.display = {0, 0, c.width, c.height};
+  format.signal = c.color_range == AVCOL_RANGE_JPEG ? kFullRange : 0;
+  format.matrix = static_cast<unsigned char>(c.colorspace);
   format.chroma = d->nb_components < 3 ? 0 : d->log2_chroma_w == 1 && d->log2_chroma_h == 1 ? kChroma420 : 3;
   const int said = p.parameters.sequence(p.parameters.user, &format);
   if (said == 0) return false;
+  p.range = c.color_range, p.matrix = c.colorspace;
+  if (same_size && (said == 1 || static_cast<unsigned>(said) == p.surfaces)) return true;
   p.has_sequence = true;
   p.coded_width = coded_width, p.coded_height = coded_height, p.width = c.width, p.height = c.height;
   p.surfaces = said > 1 ? static_cast<unsigned>(said) : p.parameters.most_surfaces;

@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define LEAT_DEVICE_ABI 5u
+#define LEAT_DEVICE_ABI 6u
 #define LEAT_DEVICE_MAX_JOBS 256u /* pictures of a set between two waits */
 #define LEAT_DEVICE_SETS 2u       /* batches on the stream at once */
 
@@ -101,8 +101,9 @@ typedef struct leat_access_unit {
 typedef struct leat_decoded {
   const uint8_t* planes[3]; /* device memory */
   uint32_t strides[3];
-  uint32_t format; /* leat_format */
-  uint64_t bytes;  /* from planes[0] */
+  uint32_t format;                    /* leat_format */
+  uint32_t color_range, color_matrix; /* as the bitstream states: leat_color_range, leat_color_matrix */
+  uint64_t bytes;                     /* from planes[0] */
 } leat_decoded;
 
 typedef struct leat_device_api {

@@ -9,6 +9,7 @@
 
 #include "leat/frame_format.h"
 #include "leat/tensor_types.h"
+#include "shm/src/protocol/color.h"
 
 namespace leat::exec {
 
@@ -17,6 +18,7 @@ struct FrameView {
   std::uint32_t strides[LEAT_MAX_PLANES] = {};       // bytes from row to row
   std::uint32_t format = 0;                          // leat_format
   std::uint32_t width = 0, height = 0;               // pixels
+  shm::Color color;                                  // of nv12, i420 and gray8; unspecified: the default rule
   std::uint64_t bytes = 0;                           // from planes[0]: all planes and their padding
   const leat_tensor_shape* tensors = nullptr;        // format tensors: their shapes; the pool's
   std::uint32_t tensor_count = 0;

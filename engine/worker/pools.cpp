@@ -56,6 +56,7 @@ Reason Pools::find(const DispatchCell& cell, exec::Item* item, bool* has_parts) 
   item->frame.format = spec.format;
   item->frame.width = spec.width;
   item->frame.height = spec.height;
+  item->frame.color = shm::color_of(cell.color, {}, spec.format, spec.height);
   item->result = pool->view.writable_result(cell.slot);
   *has_parts = layout.result_stride > sizeof(leat_result);
   if (spec.bitstream() && cell.row_in != kNoRow) return Reason::none;  // features: the pixels are not looked at
@@ -65,6 +66,8 @@ Reason Pools::find(const DispatchCell& cell, exec::Item* item, bool* has_parts) 
     std::copy_n(picture.planes, LEAT_MAX_PLANES, item->frame.planes);
     std::copy_n(picture.strides, LEAT_MAX_PLANES, item->frame.strides);
     item->frame.bytes = picture.bytes;
+    item->frame.color = shm::color_of(cell.color, shm::color_from(picture.color_range, picture.color_matrix),
+                                      picture.format, spec.height);
     item->frame.on_device = true;
     return Reason::none;
   }

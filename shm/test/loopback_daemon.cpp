@@ -281,7 +281,7 @@ void LoopbackDaemon::answer(Connection& c, const Taken& t, Outcome outcome, Reas
     r->frame_height = pool.spec().height;
     r->checksum = checksum(pool.frame(t.slot), t.bytes);
   }
-  c.port->answer({t.stream, t.slot, outcome, reason, outcome == Outcome::completed, UINT32_MAX, t.deadline_ns,
+  c.port->answer({t.stream, t.slot, outcome, reason, outcome == Outcome::completed, t.color, UINT32_MAX, t.deadline_ns,
                   leat_now_ns(), began_ns});
   ++answered_;
 }

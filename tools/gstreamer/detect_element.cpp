@@ -200,6 +200,7 @@ GstFlowReturn chain(GstPad*, GstObject* parent, GstBuffer* buffer) {
       leat_submit_options options{};
       options.capture_ns = capture_ns(self, entry.due_ns);
       options.cookie = entry.cookie;
+      if (GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_CORRUPTED)) options.flags = LEAT_SUBMIT_DAMAGED;
       if (frame != nullptr && w.lane.ask(entry, *frame, options) == LEAT_ERROR_ok) {
         ++w.submitted;
         return GST_FLOW_OK;
@@ -216,10 +217,12 @@ GstFlowReturn chain(GstPad*, GstObject* parent, GstBuffer* buffer) {
 
 void tell(LeatDetect* self, const Entry& entry, const char* outcome, const char* reason, const char* text,
           const std::vector<Region>* regions) {
-  GstStructure* const about = gst_structure_new(
-      "leat", "outcome", G_TYPE_STRING, outcome, "reason", G_TYPE_STRING, reason, "text", G_TYPE_STRING, text, "pts",
-      G_TYPE_UINT64, static_cast<guint64>(GST_BUFFER_PTS(reinterpret_cast<GstBuffer*>(entry.object))), "running-time",
-      G_TYPE_UINT64, static_cast<guint64>(entry.due_ns), nullptr);
+  auto* const buffer = reinterpret_cast<GstBuffer*>(entry.object);
+  GstStructure* const about =
+      gst_structure_new("leat", "outcome", G_TYPE_STRING, outcome, "reason", G_TYPE_STRING, reason, "text",
+                        G_TYPE_STRING, text, "pts", G_TYPE_UINT64, static_cast<guint64>(GST_BUFFER_PTS(buffer)),
+                        "running-time", G_TYPE_UINT64, static_cast<guint64>(entry.due_ns), "damaged", G_TYPE_BOOLEAN,
+                        GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_CORRUPTED) ? TRUE : FALSE, nullptr);
   if (regions != nullptr) set_regions(about, *regions);
   gst_element_post_message(GST_ELEMENT_CAST(self), gst_message_new_element(GST_OBJECT_CAST(self), about));
 }

@@ -21,6 +21,32 @@ std::uint32_t format_of(GstVideoFormat format) {
   }
 }
 
+// GStreamer fills in what caps leave out, by its own rule: frames of over 576 lines are BT.709.
+std::uint32_t range_of(const GstVideoInfo& video) {
+  switch (GST_VIDEO_INFO_COLORIMETRY(&video).range) {
+    case GST_VIDEO_COLOR_RANGE_0_255:
+      return LEAT_COLOR_RANGE_full;
+    case GST_VIDEO_COLOR_RANGE_16_235:
+      return LEAT_COLOR_RANGE_limited;
+    default:
+      return LEAT_COLOR_RANGE_unspecified;
+  }
+}
+
+std::uint32_t matrix_of(const GstVideoInfo& video) {
+  switch (GST_VIDEO_INFO_COLORIMETRY(&video).matrix) {
+    case GST_VIDEO_COLOR_MATRIX_BT601:
+    case GST_VIDEO_COLOR_MATRIX_FCC:  // within .004 of BT.601
+      return LEAT_COLOR_MATRIX_bt601;
+    case GST_VIDEO_COLOR_MATRIX_BT709:
+      return LEAT_COLOR_MATRIX_bt709;
+    case GST_VIDEO_COLOR_MATRIX_BT2020:
+      return LEAT_COLOR_MATRIX_bt2020;
+    default:
+      return LEAT_COLOR_MATRIX_unspecified;
+  }
+}
+
 leat_stream_options stream_options(const SessionOptions& o) {
   leat_stream_options stream;
   leat_stream_options_init(&stream);
@@ -37,6 +63,8 @@ leat_stream_options stream_options(const SessionOptions& o) {
   stream.priority = o.priority;
   stream.slo_ns = o.slo_ns;
   stream.max_age_ns = o.max_age_ns;
+  stream.color_range = range_of(o.video);
+  stream.color_matrix = matrix_of(o.video);
   return stream;
 }
 

@@ -127,6 +127,16 @@ void print_coordinated(const Json& stream) {
       figure("margin_percent").c_str(), figure("measured_drop_percent").c_str(), text_of(stream, "evictions").c_str());
 }
 
+// How a stream's colors are read; empty: its frames have no range and no matrix.
+std::string stream_text(const Json& stream) {
+  std::string text = "stream " + text_of(stream, "name") + " of " + text_of(stream, "client") + ": " +
+                     text_of(stream, "width") + "x" + text_of(stream, "height") + ", " + text_of(stream, "color");
+  if (text_of(stream, "color").empty()) return {};
+  if (const std::string damaged = text_of(stream, "damaged"); damaged != "0" && !damaged.empty())
+    text += "; " + damaged + " damaged frames";
+  return text;
+}
+
 void print_change(const Json& change) {
   std::string state = text_of(change, "state");
   const std::size_t waves = list_of(change, "waves").size();
@@ -157,6 +167,8 @@ void print(const Json& status) {
                 text_of(stream, "name").c_str(), text_of(stream, "client").c_str(), text_of(stream, "standing").c_str(),
                 text_of(stream, "offered").c_str(), text_of(stream, "granted").c_str(),
                 text_of(stream, "submitted").c_str());
+  for (const Json& stream : list_of(status, "streams"))
+    if (const std::string text = stream_text(stream); !text.empty()) std::printf("%s\n", text.c_str());
   if (const Json* const change = status.find("change"); change != nullptr && change->is_object()) print_change(*change);
   if (const Json* const replan = status.find("replan"); replan != nullptr && replan->value("state", "off") != "off")
     std::printf("models follow the load: %s; %d changes, %d failures%s%s\n", text_of(*replan, "state").c_str(),
@@ -166,10 +178,10 @@ void print(const Json& status) {
     std::printf("warning: %s\n", warning.is_string() ? warning.get<std::string>().c_str() : warning.dump().c_str());
 }
 
-// How each coordinated stream stands, and each that waits for grants: some of the figures of leat top, by the same
-// names.
+// How each stream's colors are read, how each coordinated stream stands, and each that waits for grants: some of the
+// figures of leat top, by the same names.
 void add_standings(const Window& window, Json& status) {
-  Json coordinated = Json::array(), grants = Json::array();
+  Json coordinated = Json::array(), grants = Json::array(), streams = Json::array();
   const auto all = Json::try_parse(top_json(window));
   const auto add = [](Json& to, const Json& stream, std::initializer_list<const char*> keys) {
     Json row = Json::object();
@@ -177,6 +189,7 @@ void add_standings(const Window& window, Json& status) {
     to.push_back(row);
   };
   for (const Json& stream : all ? list_of(*all, "streams") : std::vector<Json>()) {
+    add(streams, stream, {"name", "client", "width", "height", "color", "damaged"});
     const std::string standing = text_of(stream, "standing");
     if (standing == "open" || standing == "turns") {
       add(grants, stream, {"name", "client", "standing", "offered", "granted", "submitted"});
@@ -188,6 +201,7 @@ void add_standings(const Window& window, Json& status) {
   }
   status["coordinated"] = std::move(coordinated);
   status["grants"] = std::move(grants);
+  status["streams"] = std::move(streams);
 }
 
 int run(const cli::Arguments& args) {

@@ -1,13 +1,12 @@
 #include "tools/scene/scene.h"
 
-#include <libyuv.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <numbers>
 
+#include "shm/src/protocol/color.h"
 #include "tools/scene/background.h"
 #include "tools/scene/paint.h"
 #include "tools/scene/random.h"
@@ -200,13 +199,27 @@ const std::vector<Object>& Scene::render(std::uint64_t index, std::uint8_t* rgb,
 
 void to_nv12(const std::uint8_t* rgb, std::size_t stride, std::uint32_t width, std::uint32_t height,
              std::uint8_t* nv12) {
-  static thread_local std::vector<std::uint8_t> chroma;
-  const std::size_t half = std::size_t{width} / 2, quarter = half * height / 2;
-  chroma.resize(2 * quarter);
+  const bool high = shm::default_color(LEAT_FORMAT_nv12, height).matrix == LEAT_COLOR_MATRIX_bt709;
+  const float kr = high ? 0.2126F : 0.299F, kb = high ? 0.0722F : 0.114F, kg = 1 - kr - kb;
+  constexpr float kLuma = 219.0F / 255, kChroma = 224.0F / 255;
+  const float u_scale = kChroma / (2 * (1 - kb)), v_scale = kChroma / (2 * (1 - kr));
   std::uint8_t* uv = nv12 + std::size_t{width} * height;
-  const int w = static_cast<int>(width), h = static_cast<int>(height), hw = static_cast<int>(half);
-  libyuv::RAWToI420(rgb, static_cast<int>(stride), nv12, w, chroma.data(), hw, chroma.data() + quarter, hw, w, h);
-  libyuv::MergeUVPlane(chroma.data(), hw, chroma.data() + quarter, hw, uv, w, hw, h / 2);
+  for (std::uint32_t y = 0; y < height; y += 2, uv += width) {
+    const std::uint8_t* const rows[2] = {rgb + y * stride, rgb + (y + 1) * stride};
+    for (std::uint32_t x = 0; x < width; x += 2) {
+      float r = 0, g = 0, b = 0;
+      for (std::uint32_t i = 0; i < 4; ++i) {
+        const std::uint32_t column = x + i % 2;
+        const std::uint8_t* const p = rows[i / 2] + std::size_t{3} * column;
+        r += p[0], g += p[1], b += p[2];
+        nv12[std::size_t{y + i / 2} * width + column] =
+            static_cast<std::uint8_t>(16.5F + kLuma * (kr * p[0] + kg * p[1] + kb * p[2]));
+      }
+      const float luma = kr * r + kg * g + kb * b;
+      uv[x] = static_cast<std::uint8_t>(128.5F + u_scale * (b - luma) / 4);
+      uv[x + 1] = static_cast<std::uint8_t>(128.5F + v_scale * (r - luma) / 4);
+    }
+  }
 }
 
 std::string truth_line(const SceneOptions& options, std::uint64_t frame, const std::vector<Object>& objects) {

@@ -79,8 +79,8 @@ class Scene {
   std::vector<Lane> lanes_;  // farthest first
 };
 
-// RGB24 to NV12, BT.601 limited range (what swscale makes of RGB without being told otherwise). Tight planes: Y then
-// UV.
+// RGB24 to NV12 as cameras make it: limited range, and the matrix of the default rule for this height
+// (leat/frame_format.h). Tight planes: Y then UV.
 void to_nv12(const std::uint8_t* rgb, std::size_t stride, std::uint32_t width, std::uint32_t height,
              std::uint8_t* nv12);
 

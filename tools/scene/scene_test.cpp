@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <numeric>
+#include <tuple>
 
 namespace leat::scene {
 namespace {
@@ -105,6 +106,18 @@ TEST(Scene, Nv12OfGreyHasLimitedRangeAndNeutralChroma) {
   to_nv12(black.data(), 3 * 64, 64, 32, out.data());
   EXPECT_NEAR(out[0], 16, 1);
   EXPECT_NEAR(out.back(), 128, 1);
+}
+
+// By swscale and libyuv: (200, 30, 90) in BT.601 and in BT.709, limited range.
+TEST(Scene, Nv12HasTheMatrixThatItsHeightMeans) {
+  for (const auto& [height, y, u, v] : {std::tuple{718U, 91, 129, 198}, std::tuple{720U, 77, 137, 200}}) {
+    std::vector<std::uint8_t> rgb, out(std::size_t{16} * height * 3 / 2);
+    for (std::size_t i = 0; i < std::size_t{16} * height; ++i) rgb.insert(rgb.end(), {200, 30, 90});
+    to_nv12(rgb.data(), 3 * 16, 16, height, out.data());
+    EXPECT_NEAR(out[0], y, 1) << height;
+    EXPECT_NEAR(out[16 * height], u, 1) << height;
+    EXPECT_NEAR(out[16 * height + 1], v, 1) << height;
+  }
 }
 
 TEST(Scene, TruthLineIsJson) {

@@ -47,7 +47,11 @@ Result<Chain> Chain::open(leat_format format) {
 }
 
 bool Chain::run(const leat_frame& frame) {
-  exec::FrameView view{.format = frame.format, .width = frame.width, .height = frame.height, .bytes = frame.bytes};
+  exec::FrameView view{.format = frame.format,
+                       .width = frame.width,
+                       .height = frame.height,
+                       .color = shm::color_from(frame.color_range, frame.color_matrix),
+                       .bytes = frame.bytes};
   for (std::uint32_t p = 0; p < frame.plane_count; ++p)
     view.planes[p] = frame.planes[p], view.strides[p] = frame.strides[p];
   std::array<exec::Item, exec::kMaxRows> items;

@@ -222,6 +222,9 @@ void ClientSessions::begin_record(const Session& s, std::uint32_t index, const s
   record.set(StreamCounter::width, pool.width);
   record.set(StreamCounter::height, pool.height);
   record.set(StreamCounter::format, pool.format);
+  record.set(StreamCounter::damaged, 0);
+  record.set(StreamCounter::color,
+             shm::to_counter(shm::color_fact_of(granted.settings.color(), pool.format, pool.height, pool.bitstream())));
   record.set(StreamCounter::terms, shm::terms_of(granted.settings.priority, granted.settings.overload));
   record.set(StreamCounter::opened_ns, static_cast<std::uint64_t>(shm::monotonic_ns()));
 }

@@ -16,6 +16,7 @@ Result<std::unique_ptr<Metrics>> Metrics::create() {
   metrics->total_ = metrics->writer_.begin(RecordKind::total, 0, "total");
   metrics->total_.set(StreamCounter::in_flight, 0);
   metrics->total_.set(StreamCounter::bytes_copied, 0);
+  metrics->total_.set(StreamCounter::damaged, 0);
   return metrics;
 }
 

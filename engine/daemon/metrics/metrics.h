@@ -40,6 +40,10 @@ class Metrics {
     of(shm::RecordKind::stream, stream).set(shm::StreamCounter::within_share, of_stream);
     total_.set(shm::StreamCounter::within_share, of_all);
   }
+  void damaged(std::uint32_t stream) noexcept {
+    of(shm::RecordKind::stream, stream).add(shm::StreamCounter::damaged);
+    total_.add(shm::StreamCounter::damaged);
+  }
   void copied(std::uint64_t pixel_bytes) noexcept { total_.add(shm::StreamCounter::bytes_copied, pixel_bytes); }
   std::uint64_t in_flight() const noexcept { return in_flight_total_; }
   void answered_late(std::uint32_t application) noexcept {

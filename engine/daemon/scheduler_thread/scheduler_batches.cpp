@@ -115,7 +115,8 @@ void SchedulerLoop::send(std::uint32_t index, std::int64_t now) noexcept {
     cell.pool_generation = stream.granted.pool_generation;
     cell.slot = task.slot;
     cell.item = task.item;
-    cell.items = task.items;
+    cell.items = static_cast<std::uint16_t>(task.items);
+    cell.color = stream.slots[task.slot].color;
     cell.row_in = task.row_in;
     cell.row_out = task.row_out;
     say_sequel(batch, cell);

@@ -207,8 +207,11 @@ void SchedulerLoop::submit(Client& client, const shm::Taken& taken, std::int64_t
   const std::int64_t latest = taken.capture_ns + stream.granted.slo_ns;
   slot = {.submitted_ns = now,
           .capture_ns = taken.capture_ns,
-          .deadline_ns = taken.deadline_ns == 0 ? latest : std::min(taken.deadline_ns, latest)};
+          .deadline_ns = taken.deadline_ns == 0 ? latest : std::min(taken.deadline_ns, latest),
+          .color = shm::color_or(taken.color, stream.granted.settings.color())};
   metrics_.submitted(stream.granted.pool, stream.granted.owner.record, taken.bytes, now - taken.capture_ns);
+  if (taken.damaged) metrics_.damaged(stream.granted.pool);
+  if (slot.color != stream.color) note_color(stream, slot.color);
   metrics_.event(EventKind::submitted, now, stream.granted.pool, token, taken.slot);
   if (client.refused || stream.closing || stream.unserved) {  // closing: the core's stream may be another's by now
     core::Action refused;
@@ -230,6 +233,14 @@ void SchedulerLoop::submit(Client& client, const shm::Taken& taken, std::int64_t
   slot.handle = core_->submit(now, submission);
   drain_actions(now);
   if (stream.granted.settings.waits_for_grants != 0) count_offers(stream, now);
+}
+
+void SchedulerLoop::note_color(Stream& stream, shm::Color color) noexcept {
+  const shm::PoolSpec& frames = stream.slots_of->spec();
+  stream.color = color;
+  metrics_.of(RecordKind::stream, stream.granted.pool)
+      .set(shm::StreamCounter::color,
+           to_counter(shm::color_fact_of(color, frames.format, frames.height, frames.bitstream())));
 }
 
 // A frame's own size is its stream's; a detection's is read where the worker that found it wrote it, which its report
@@ -280,6 +291,8 @@ void SchedulerLoop::answer(const core::Action& action, std::int64_t now) noexcep
   out.outcome = action.outcome;
   out.reason = action.reason;
   out.has_result = action.outcome == Outcome::completed || action.outcome == Outcome::late;
+  const shm::PoolSpec& frames = stream.slots_of->spec();
+  out.color = frames.bitstream() ? slot.color : shm::color_of(slot.color, {}, frames.format, frames.height);
   if (action.where != core::kNone) out.where = action.where - plans_.in_force->first_of[action.where];
   out.deadline_ns = slot.deadline_ns;
   out.answered_ns = now;
@@ -420,6 +433,7 @@ void SchedulerLoop::open_stream(const Command& command, std::int64_t now) noexce
   free->offered_ns = now;
   streams_.of_core[core_stream] = s;
   free->slots_of = command.pool;
+  free->color = free->granted.settings.color();
   client.stream[command.stream] = s;
   streams_.open.push_back(s);
   // The control thread has checked the limits attach() looks at.

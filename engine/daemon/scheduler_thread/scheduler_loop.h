@@ -80,6 +80,7 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
     std::int64_t submitted_ns = 0;
     std::int64_t capture_ns = 0, deadline_ns = 0;
     bool dispatched = false, answered = false;
+    shm::Color color;  // as stated for it or its stream
     std::int64_t dispatched_ns = 0;
     FeatureLedger::Chain features = FeatureLedger::kEmpty;  // made between two stages, and in no batch
   };
@@ -92,6 +93,7 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
     GrantedStream granted;
     const shm::StreamPool* slots_of = nullptr;  // the port's, while open
     bool missed = false;                        // a bitstream: an access unit did not reach its workers
+    shm::Color color;                           // of its latest frame, as stated
     std::uint64_t offered = 0;                  // waits for grants: pictures that its client had, as far as is believed
     std::int64_t offered_ns = 0;                // when that was looked at
     std::array<Slot, shm::kMaxSlotsPerStream> slots;
@@ -212,6 +214,7 @@ class SchedulerLoop final : private core::TaskSizes, private core::Offers {
   template <class Call>
   bool in_time(Call call) noexcept;
   void submit(Client& client, const shm::Taken& taken, std::int64_t now) noexcept;
+  void note_color(Stream& stream, shm::Color color) noexcept;
   // Coordinated streams: scheduler_coordinated.cpp.
   void tell_schedule(core::StreamId stream, std::int64_t now) noexcept;
   // Streams that wait for grants: scheduler_grants.cpp.

@@ -26,19 +26,34 @@ constexpr Arrangement arrangement_of(std::uint32_t format) {
   }
 }
 
+// What red and blue weigh in Y (H.273, table 4).
+struct Weights {
+  float red, blue;
+};
+constexpr Weights weights_of(std::uint8_t matrix) {
+  switch (matrix) {
+    case LEAT_COLOR_MATRIX_bt709:
+      return {0.2126f, 0.0722f};
+    case LEAT_COLOR_MATRIX_bt2020:
+      return {0.2627f, 0.0593f};
+    default:
+      return {0.299f, 0.114f};
+  }
+}
+
 // Rows of (factor of each component, constant) that give R, G, B, all in pixel / 255.
 struct ToRgb {
   float rows[3][4];
 };
-ToRgb to_rgb(std::uint32_t format, const PreprocessSpec& spec) {
+ToRgb to_rgb(std::uint32_t format, shm::Color color) {
   constexpr float k = 1.0f / 255;
-  if (format == LEAT_FORMAT_gray8) return {{{k, 0, 0, 0}, {k, 0, 0, 0}, {k, 0, 0, 0}}};
+  const bool limited = color.range == LEAT_COLOR_RANGE_limited;
+  const float y = limited ? 1.0f / 219 : k, c = limited ? 1.0f / 224 : k, dark = limited ? -16.0f / 219 : 0.0f;
+  if (format == LEAT_FORMAT_gray8) return {{{y, 0, 0, dark}, {y, 0, 0, dark}, {y, 0, 0, dark}}};
   if (format == LEAT_FORMAT_rgb24) return {{{k, 0, 0, 0}, {0, k, 0, 0}, {0, 0, k, 0}}};
   if (format == LEAT_FORMAT_bgr24) return {{{0, 0, k, 0}, {0, k, 0, 0}, {k, 0, 0, 0}}};
-  const bool limited = spec.range == Range::limited;
-  const float kr = spec.matrix == Matrix::bt601 ? 0.299f : 0.2126f,
-              kb = spec.matrix == Matrix::bt601 ? 0.114f : 0.0722f, kg = 1 - kr - kb;
-  const float y = limited ? 1.0f / 219 : k, c = limited ? 1.0f / 224 : k, dark = limited ? -16.0f / 219 : 0.0f;
+  const auto [kr, kb] = weights_of(color.matrix);
+  const float kg = 1 - kr - kb;
   const float rv = 2 * (1 - kr) * c, bu = 2 * (1 - kb) * c, gu = -bu * kb / kg, gv = -rv * kr / kg;
   return {{{y, 0, rv, dark - 128 * rv}, {y, gu, gv, dark - 128 * (gu + gv)}, {y, bu, 0, dark - 128 * bu}}};
 }
@@ -81,10 +96,11 @@ Result<PreprocessSpec> parse_preprocess(std::string_view line) {
   if (words.word("rgb")) spec.channels = Channels::rgb;
   if (words.word("bgr")) spec.channels = Channels::bgr;
   if (words.word("gray")) spec.channels = Channels::gray;
-  if (words.word("bt601")) spec.matrix = Matrix::bt601;
-  if (words.word("bt709")) spec.matrix = Matrix::bt709;
-  if (words.word("limited")) spec.range = Range::limited;
-  if (words.word("full")) spec.range = Range::full;
+  if (words.word("bt601")) spec.color.matrix = LEAT_COLOR_MATRIX_bt601;
+  if (words.word("bt709")) spec.color.matrix = LEAT_COLOR_MATRIX_bt709;
+  if (words.word("bt2020")) spec.color.matrix = LEAT_COLOR_MATRIX_bt2020;
+  if (words.word("limited")) spec.color.range = LEAT_COLOR_RANGE_limited;
+  if (words.word("full")) spec.color.range = LEAT_COLOR_RANGE_full;
   if (words.word("rgba")) spec.channels = Channels::rgba;
   spec.aspect = words.word("aspect");
   if (words.has("cover")) spec.fit = Fit::cover;
@@ -117,7 +133,8 @@ Result<PreprocessSpec> parse_preprocess(std::string_view line) {
   if (spec.cut.quad && spec.cut.face) words.fail("quad and align= are two ways to cut; write either");
   if (spec.cut.flip <= 1 && !spec.cut.quad) words.fail("flip needs quad beside it");
   const auto status = words.finish(
-      "raw, letterbox, stretch, cover=, rgb, bgr, gray, rgba, bt601, bt709, limited, full, crop=, aspect, at=, pad=, "
+      "raw, letterbox, stretch, cover=, rgb, bgr, gray, rgba, bt601, bt709, bt2020, limited, full, crop=, aspect, at=, "
+      "pad=, "
       "norm=, mean=, std=, size=WxH, "
       "longest=, shortest=, edge=, multiple=, height=, widths=, wide=, quad, flip=, align=, tensors, feed.INPUT=");
   if (!status) return Error{status.error()};
@@ -256,8 +273,15 @@ void Preprocessor::lay_taps(const FrameView& frame, const Window& window) noexce
   laid_width_ = frame.width, laid_height_ = frame.height;
 }
 
-void Preprocessor::set_coefficients(std::uint32_t format) noexcept {
-  const ToRgb rgb = to_rgb(format, spec_);
+shm::Color Preprocessor::color_of(const FrameView& frame) const noexcept {
+  const shm::Color said = shm::has_matrix(frame.format) ? spec_.color : shm::Color{};
+  return shm::color_of(said, frame.color, frame.format, frame.height);
+}
+
+bool Preprocessor::set_coefficients(const FrameView& frame) noexcept {
+  const shm::Color color = color_of(frame);
+  if (frame.format == laid_format_ && color == laid_color_) return false;
+  const ToRgb rgb = to_rgb(frame.format, color);
   constexpr float kGray[] = {0.299f, 0.587f, 0.114f};
   for (std::uint32_t c = 0; c < channel_count_; ++c) {
     for (int i = 0; i < 4; ++i) {
@@ -269,7 +293,9 @@ void Preprocessor::set_coefficients(std::uint32_t format) noexcept {
     colour_.low[c] = -spec_.mean[c] / spec_.deviation[c];
     colour_.high[c] = (1 - spec_.mean[c]) / spec_.deviation[c];
   }
-  laid_format_ = format;
+  laid_format_ = frame.format;
+  laid_color_ = color;
+  return true;
 }
 
 void Preprocessor::fill_pad(const Window& w, float* out) const noexcept {
@@ -290,10 +316,7 @@ void Preprocessor::fill_pad(const Window& w, float* out) const noexcept {
 bool Preprocessor::job(const FrameView& frame, const Box* box, leat_picture_job* out) noexcept {
   if (!problem_of(frame).empty()) return false;
   const Window w = window_of(frame, region_of(box));
-  if (frame.format != laid_format_) {
-    set_coefficients(frame.format);
-    laid_window_ = {};  // its taps were not laid
-  }
+  if (set_coefficients(frame)) laid_window_ = {};  // its taps were not laid
   *out = {};
   for (std::uint32_t p = 0; p < shm::plane_count(frame.format); ++p)
     out->planes[p] = frame.planes[p], out->strides[p] = frame.strides[p];
@@ -369,8 +392,7 @@ class Fetcher {
 bool Preprocessor::run(const FrameView& frame, const Region& region, float* out) noexcept {
   if (frame.format == LEAT_FORMAT_tensors || !problem_of(frame).empty()) return false;
   const Window window = window_of(frame, region);
-  const bool other_format = frame.format != laid_format_;
-  if (other_format) set_coefficients(frame.format);
+  const bool other_format = set_coefficients(frame);
   if (region.projected) {
     if (other_format) laid_window_ = {};  // its taps were not laid
     fill_pad(window, out);

@@ -7,8 +7,8 @@
 //   (default letterbox) crop=0.1               behind a fan-out: widen the detection's box by this part of its side
 //   each way (default 0) rgb | bgr | gray       channel order of the model's input (default rgb) mean=A[,B,C]
 //   std=A[,B,C]   value = (pixel / 255 - mean) / std (default 0 and 1) pad=V                  pixel / 255 of the filled
-//   part (default 0.5) bt601 | bt709          matrix of nv12 and i420 frames (default bt601); limited | full: their
-//   range (default limited)
+//   part (default 0.5) bt601 | bt709 | bt2020, limited | full   matrix and range that nv12 and i420 frames are read
+//   with whatever they state, as the model was trained (default: as each frame states, FrameView::color)
 //   quad, flip, align=face5: crop.h   longest=, shortest=, multiple=, height=, widths=, wide=: sizes.h
 //
 // Geometry: the source rectangle [x0, x1) x [y0, y1) is the frame, or the box widened and clipped to the frame. Target
@@ -37,14 +37,11 @@ namespace leat::exec {
 
 enum class Fit : std::uint8_t { raw, tensors, letterbox, stretch, cover, line };  // line: of fixed height, at the left
 enum class Channels : std::uint8_t { rgb, bgr, gray, rgba };
-enum class Matrix : std::uint8_t { bt601, bt709 };
-enum class Range : std::uint8_t { limited, full };
 
 struct PreprocessSpec {
   Fit fit = Fit::letterbox;
   Channels channels = Channels::rgb;
-  Matrix matrix = Matrix::bt601;
-  Range range = Range::limited;
+  shm::Color color;  // what is not unspecified holds for every nv12 and i420 frame
   float crop = 0, cover = 1;
   bool aspect = false;    // the box grows to the input's proportions
   bool top_left = false;  // where a letterbox lies
@@ -107,7 +104,9 @@ class Preprocessor {
   void warp_into(const FrameView& frame, const Region& region, const Window& window, float* out) const noexcept;
   void lay_taps(const FrameView& frame, const Window& window) noexcept;
   void fill_pad(const Window& window, float* out) const noexcept;
-  void set_coefficients(std::uint32_t format) noexcept;
+  [[nodiscard]] shm::Color color_of(const FrameView& frame) const noexcept;
+  // True: they are others than before.
+  bool set_coefficients(const FrameView& frame) noexcept;
 
   PreprocessSpec spec_;
   std::uint32_t channel_count_ = 0, width_ = 0, height_ = 0;
@@ -115,6 +114,7 @@ class Preprocessor {
   Colour colour_;
   Window laid_window_;  // what the taps were laid for
   std::uint32_t laid_format_ = 0, laid_width_ = 0, laid_height_ = 0;
+  shm::Color laid_color_;
 };
 
 // Empty: every plane of the frame lies within its slot. Otherwise what is wrong.

@@ -62,7 +62,8 @@ double at_point(const FrameView& f, std::uint32_t plane, int step, int offset, d
 void rgb_at(const FrameView& f, const PreprocessSpec& s, double x, double y, double rgb[3]) {
   const int w = static_cast<int>(f.width), h = static_cast<int>(f.height);
   if (f.format == LEAT_FORMAT_gray8) {
-    rgb[0] = rgb[1] = rgb[2] = at_point(f, 0, 1, 0, x, y, w, h) / 255;
+    const bool limited = f.color.range == LEAT_COLOR_RANGE_limited;
+    rgb[0] = rgb[1] = rgb[2] = (at_point(f, 0, 1, 0, x, y, w, h) - (limited ? 16 : 0)) / (limited ? 219 : 255);
   } else if (f.format == LEAT_FORMAT_rgb24 || f.format == LEAT_FORMAT_bgr24) {
     for (int c = 0; c < 3; ++c) rgb[c] = at_point(f, 0, 3, f.format == LEAT_FORMAT_rgb24 ? c : 2 - c, x, y, w, h) / 255;
   } else {
@@ -71,11 +72,13 @@ void rgb_at(const FrameView& f, const PreprocessSpec& s, double x, double y, dou
     double luma = at_point(f, 0, 1, 0, x, y, w, h);
     double u = at_point(f, 1, semi ? 2 : 1, 0, cx, cy, w / 2, h / 2) - 128,
            v = at_point(f, semi ? 1 : 2, semi ? 2 : 1, semi ? 1 : 0, cx, cy, w / 2, h / 2) - 128;
-    if (s.range == Range::limited)
+    const shm::Color color = shm::color_of(s.color, f.color, f.format, f.height);
+    if (color.range == LEAT_COLOR_RANGE_limited)
       luma = (luma - 16) / 219, u /= 224, v /= 224;
     else
       luma /= 255, u /= 255, v /= 255;
-    const double kr = s.matrix == Matrix::bt601 ? 0.299 : 0.2126, kb = s.matrix == Matrix::bt601 ? 0.114 : 0.0722;
+    const std::array<std::array<double, 2>, 3> weights = {{{0.299, 0.114}, {0.2126, 0.0722}, {0.2627, 0.0593}}};
+    const auto [kr, kb] = weights.at(color.matrix - 1u);
     rgb[0] = luma + 2 * (1 - kr) * v;
     rgb[2] = luma + 2 * (1 - kb) * u;
     rgb[1] = (luma - kr * rgb[0] - kb * rgb[2]) / (1 - kr - kb);
@@ -149,12 +152,73 @@ TEST(Preprocess, EveryFormatSizeAndFitAgreesWithTheDefinition) {
         PreprocessSpec spec;
         spec.fit = random() % 2 ? Fit::letterbox : Fit::stretch;
         spec.channels = static_cast<Channels>(random() % 3);
-        spec.matrix = static_cast<Matrix>(random() % 2);
-        spec.range = static_cast<Range>(random() % 2);
+        const auto any_color = [&] {
+          return shm::Color{static_cast<std::uint8_t>(random() % 3), static_cast<std::uint8_t>(random() % 4)};
+        };
+        if (random() % 3 == 0) spec.color = any_color();
         spec.mean = {0.4f, 0.5f, 0.6f}, spec.deviation = {0.2f, 0.5f, 0.3f};
-        expect_same(picture.view, spec, nullptr, input[0], input[1]);
+        FrameView view = picture.view;
+        view.color = any_color();
+        expect_same(view, spec, nullptr, input[0], input[1]);
       }
     }
+  }
+}
+
+// (200, 30, 90), as swscale codes it in each range and matrix: one stream may change both from frame to frame.
+TEST(Preprocess, TheColorOfEachFrameIsItsOwn) {
+  struct Coded {
+    shm::Color color;
+    std::uint8_t y, u, v;
+  };
+  constexpr Coded kCoded[] = {{{LEAT_COLOR_RANGE_limited, LEAT_COLOR_MATRIX_bt601}, 91, 129, 198},
+                              {{LEAT_COLOR_RANGE_full, LEAT_COLOR_MATRIX_bt601}, 88, 129, 208},
+                              {{LEAT_COLOR_RANGE_limited, LEAT_COLOR_MATRIX_bt709}, 77, 137, 200},
+                              {{LEAT_COLOR_RANGE_full, LEAT_COLOR_MATRIX_bt709}, 70, 139, 210},
+                              {{}, 91, 129, 198}};
+  auto opened = Preprocessor::open({.fit = Fit::stretch}, 3, 8, 8);
+  ASSERT_TRUE(opened.ok()) << opened.error();
+  for (int round = 0; round < 2; ++round) {
+    for (const Coded& coded : kCoded) {
+      std::vector<std::uint8_t> bytes(8 * 8, coded.y);
+      for (int i = 0; i < 16; ++i) bytes.insert(bytes.end(), {coded.u, coded.v});
+      FrameView view{.planes = {bytes.data(), bytes.data() + 64},
+                     .strides = {8, 8},
+                     .format = LEAT_FORMAT_nv12,
+                     .width = 8,
+                     .height = 8,
+                     .color = coded.color,
+                     .bytes = bytes.size()};
+      std::vector<float> out(3 * 64);
+      ASSERT_TRUE(opened->run(view, nullptr, out.data()));
+      EXPECT_NEAR(out[0] * 255, 200, 2) << int{coded.color.range} << int{coded.color.matrix};
+      EXPECT_NEAR(out[64] * 255, 30, 2);
+      EXPECT_NEAR(out[128] * 255, 90, 2);
+      leat_picture_job job{};
+      ASSERT_TRUE(opened->job(view, nullptr, &job));  // what a device is told
+      const float green = job.factors[1][0] * static_cast<float>(coded.y) +
+                          job.factors[1][1] * static_cast<float>(coded.u) +
+                          job.factors[1][2] * static_cast<float>(coded.v) + job.factors[1][3];
+      EXPECT_NEAR(green * 255, 30, 2);
+    }
+  }
+}
+
+TEST(Preprocess, WhatAModuleSaysHoldsWhateverAFrameStates) {
+  const FrameView nv12{.format = LEAT_FORMAT_nv12,
+                       .width = 2,
+                       .height = 2,
+                       .color = {LEAT_COLOR_RANGE_limited, LEAT_COLOR_MATRIX_bt601}};
+  const std::vector<std::uint8_t> bytes = {235, 235, 235, 235, 128, 128};
+  FrameView view = nv12;
+  view.planes[0] = bytes.data(), view.planes[1] = bytes.data() + 4, view.strides[0] = view.strides[1] = 2;
+  view.bytes = bytes.size();
+  for (const auto& [line, wanted] : {std::pair{"stretch", 1.0f}, std::pair{"stretch full", 235 / 255.0f}}) {
+    auto opened = Preprocessor::open(*parse_preprocess(line), 3, 2, 2);
+    ASSERT_TRUE(opened.ok()) << opened.error();
+    std::vector<float> out(12);
+    ASSERT_TRUE(opened->run(view, nullptr, out.data()));
+    EXPECT_NEAR(out[0], wanted, 1e-4) << line;
   }
 }
 
@@ -266,8 +330,9 @@ TEST(Preprocess, LineIsParsedAndFaultsAreNamed) {
   ASSERT_TRUE(spec.ok()) << spec.error();
   EXPECT_EQ(spec->fit, Fit::stretch);
   EXPECT_EQ(spec->channels, Channels::bgr);
-  EXPECT_EQ(spec->matrix, Matrix::bt709);
-  EXPECT_EQ(spec->range, Range::full);
+  EXPECT_EQ(spec->color, (shm::Color{LEAT_COLOR_RANGE_full, LEAT_COLOR_MATRIX_bt709}));
+  EXPECT_EQ(parse_preprocess("stretch bt2020")->color.matrix, LEAT_COLOR_MATRIX_bt2020);
+  EXPECT_EQ(parse_preprocess("stretch")->color, shm::Color{});
   EXPECT_FLOAT_EQ(spec->mean[2], 0.3f);
   EXPECT_FLOAT_EQ(spec->deviation[2], 0.5f);
   const auto error = [](std::string_view line) {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "shm/src/protocol/color.h"
 #include "shm/src/rings/ring.h"
 #include "shm/src/segments/segment_layout.h"
 
@@ -43,7 +44,8 @@ struct alignas(64) DispatchCell {
   std::uint32_t pool = 0, pool_generation = 0;
   std::uint32_t slot = 0;
   std::uint32_t item = 0;   // behind a fan-out: index of the detection
-  std::uint32_t items = 1;  // rows of the batch it fills
+  std::uint16_t items = 1;  // rows of the batch it fills
+  shm::Color color;         // of the frame, as its client states it
   // Its first row among the features it is made from, and of those it makes. The cells of a batch come in the order of
   // the first; the rows of the second follow one another.
   std::uint32_t row_in = kNoRow, row_out = kNoRow;

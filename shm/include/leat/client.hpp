@@ -64,6 +64,7 @@ class Answer {
   Outcome outcome() const noexcept { return static_cast<Outcome>(raw_.outcome); }
   Reason reason() const noexcept { return static_cast<Reason>(raw_.reason); }
   const leat_result* result() const noexcept { return raw_.result; }
+  bool damaged() const noexcept { return (raw_.flags & LEAT_ANSWER_DAMAGED) != 0; }  // submitted so
   // Which version of the models it is of (leat_result::model_version); 0: no result, or no model file.
   std::uint64_t model_version() const noexcept { return raw_.result != nullptr ? raw_.result->model_version : 0; }
   std::chrono::nanoseconds latency() const noexcept {

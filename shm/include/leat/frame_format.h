@@ -50,6 +50,36 @@ typedef enum leat_codec {
 #undef X
 } leat_codec;
 
+/* How Y, U and V stand for colors: facts of the frame, as its decoder or camera states them (H.273, V4L2, JFIF).
+ * LEAT_COLOR_RANGES(X), LEAT_COLOR_MATRICES(X): X(name, value, text).
+ *
+ * unspecified, the default: the stream's, where a frame says nothing; then the default rule. Its range is limited for
+ * nv12 and i420, full for gray8. Its matrix is bt709 for frames of 720 lines and more, else bt601. JPEG is full range
+ * and bt601: a program that decodes it into nv12 or i420 says so. rgb24 and bgr24 have neither: what is said is
+ * ignored.
+ */
+#define LEAT_COLOR_RANGES(X)                                     \
+  X(unspecified, 0, "not stated")                                \
+  X(limited, 1, "black is Y = 16, white 235; U and V 16 to 240") \
+  X(full, 2, "black is Y = 0, white 255; U and V 0 to 255")
+#define LEAT_COLOR_MATRICES(X)                                            \
+  X(unspecified, 0, "not stated")                                         \
+  X(bt601, 1, "BT.601 (SMPTE 170M, BT.470BG): standard definition, JPEG") \
+  X(bt709, 2, "BT.709: high definition")                                  \
+  X(bt2020, 3, "BT.2020, non-constant luminance: ultra-high definition")
+
+typedef enum leat_color_range {
+#define X(name, value, text) LEAT_COLOR_RANGE_##name = value,
+  LEAT_COLOR_RANGES(X)
+#undef X
+} leat_color_range;
+
+typedef enum leat_color_matrix {
+#define X(name, value, text) LEAT_COLOR_MATRIX_##name = value,
+  LEAT_COLOR_MATRICES(X)
+#undef X
+} leat_color_matrix;
+
 #ifdef __cplusplus
 }
 #endif

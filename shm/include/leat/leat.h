@@ -36,7 +36,7 @@
 extern "C" {
 #endif
 
-#define LEAT_ABI_VERSION 5u
+#define LEAT_ABI_VERSION 6u
 
 #if defined(__GNUC__)
 #define LEAT_API __attribute__((visibility("default")))
@@ -160,6 +160,8 @@ typedef struct leat_stream_options {
       local_drop_ppm; /* what is lost where a local algorithm takes the tracker's place, millionths; 0: it has none */
   uint32_t waits_for_grants; /* 1: its program looks whether a frame is wanted (leat_wanted); not with sla_drop_ppm */
   const char* name;          /* shown by `leat top`; NULL: the client's and a number. At most 31 bytes are kept */
+  uint32_t color_range;      /* leat_color_range of its frames; 0: the default rule (frame_format.h) */
+  uint32_t color_matrix;     /* leat_color_matrix, likewise. Of a bitstream, both 0: as the bitstream states */
 } leat_stream_options;
 
 /* Bitstreams (docs/guide/bitstreams.md): one access unit a slot, in decoding order, every one of them, its length in
@@ -194,6 +196,8 @@ typedef struct leat_frame {
   uint32_t reserved;
   void* tensors[LEAT_MAX_TENSORS]; /* into shared memory, 64-byte aligned */
   uint64_t tensor_bytes[LEAT_MAX_TENSORS];
+  uint32_t color_range; /* leat_color_range. leat_acquire: what holds if leat_submit says nothing; leat_answer_frame: */
+  uint32_t color_matrix; /* what the frame was served with. Never unspecified for nv12, i420 and gray8 pixels */
 } leat_frame;
 
 typedef struct leat_submit_options {
@@ -205,11 +209,16 @@ typedef struct leat_submit_options {
   uint32_t items;      /* one request may be several items of one batch; 0: 1 */
   uint32_t flags; /* LEAT_SUBMIT_MORE: more frames follow at once; leat_flush() or a submit without it sends the wake */
   uint32_t bytes; /* of the access unit in the slot; 0 for pixels and tensors */
+  uint32_t color_range;  /* leat_color_range of this frame; 0: the stream's */
+  uint32_t color_matrix; /* leat_color_matrix, likewise */
 } leat_submit_options;
 #define LEAT_SUBMIT_MORE 1u
 /* Of a bitstream: access units are missing between the one submitted before and this. Pictures up to the next key
  * picture are then answered failed(undecodable). */
 #define LEAT_SUBMIT_GAP 2u
+/* The decoder concealed an error in this frame, or the frame refers to one with an error. It is served as any other,
+ * and its answer has LEAT_ANSWER_DAMAGED. */
+#define LEAT_SUBMIT_DAMAGED 4u
 
 /* A free slot to write into; LEAT_ERROR_ring_full when there is none. Never blocks. */
 LEAT_API leat_error leat_acquire(leat_stream* stream, leat_frame* out);
@@ -287,12 +296,14 @@ LEAT_API leat_error leat_observe_far(leat_stream* stream, uint32_t stride, doubl
 LEAT_API leat_error leat_schedule_of(leat_stream* stream, leat_schedule* out);
 
 /* ---- answers ---- */
+#define LEAT_ANSWER_DAMAGED 1u
 typedef struct leat_answer {
   leat_stream* stream;
   uint64_t ticket, cookie;
   uint8_t outcome; /* leat_outcome */
   uint8_t reason;  /* leat_reason */
-  uint8_t reserved[2];
+  uint8_t flags;   /* LEAT_ANSWER_DAMAGED: the frame was submitted so */
+  uint8_t reserved;
   uint32_t slot;
   uint32_t generation;
   uint32_t where; /* index of the application's module where it was dropped or failed; UINT32_MAX: none */

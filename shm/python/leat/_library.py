@@ -12,7 +12,7 @@ from ctypes import POINTER, Structure
 from ctypes import c_char, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
-ABI_VERSION = 5
+ABI_VERSION = 6
 MAX_PLANES = 3
 MAX_TENSORS = 8
 MAX_TENSOR_RANK = 8
@@ -56,6 +56,8 @@ class StreamOptions(Structure):
         ("local_drop_ppm", c_uint32),
         ("waits_for_grants", c_uint32),
         ("name", c_char_p),
+        ("color_range", c_uint32),
+        ("color_matrix", c_uint32),
     ]
 
 
@@ -77,6 +79,8 @@ class Frame(Structure):
         ("reserved", c_uint32),
         ("tensors", c_void_p * MAX_TENSORS),
         ("tensor_bytes", c_uint64 * MAX_TENSORS),
+        ("color_range", c_uint32),
+        ("color_matrix", c_uint32),
     ]
 
 
@@ -89,6 +93,8 @@ class SubmitOptions(Structure):
         ("items", c_uint32),
         ("flags", c_uint32),
         ("bytes", c_uint32),
+        ("color_range", c_uint32),
+        ("color_matrix", c_uint32),
     ]
 
 
@@ -99,7 +105,8 @@ class Answer(Structure):
         ("cookie", c_uint64),
         ("outcome", c_uint8),
         ("reason", c_uint8),
-        ("reserved", c_uint8 * 2),
+        ("flags", c_uint8),
+        ("reserved", c_uint8),
         ("slot", c_uint32),
         ("generation", c_uint32),
         ("where", c_uint32),
@@ -147,7 +154,10 @@ class Certainty(Structure):
     _fields_ = [("tracker", c_char * 16), ("asks", c_uint32), ("weight", c_float * len(CERTAINTY_TERMS))]
 
 
-SUBMIT_MORE, SUBMIT_GAP = 1, 2
+SUBMIT_MORE, SUBMIT_GAP, SUBMIT_DAMAGED = 1, 2, 4
+ANSWER_DAMAGED = 1
+COLOR_RANGES = {"unspecified": 0, "limited": 1, "full": 2}
+COLOR_MATRICES = {"unspecified": 0, "bt601": 1, "bt709": 2, "bt2020": 3}
 SLOT_BITSTREAM = 2
 CODECS = {"h264": 1, "hevc": 2, "av1": 3, "jpeg": 4}
 FORMATS = {"nv12": 1, "i420": 2, "rgb24": 3, "bgr24": 4, "gray8": 5, "tensors": 6}

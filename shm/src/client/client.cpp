@@ -119,7 +119,7 @@ std::vector<std::vector<std::string>> split_names(std::string_view tail) {
   return heads;
 }
 
-void fill_frame(leat_stream* s, std::uint32_t slot, std::uint32_t generation, leat_frame* out) {
+void fill_frame(leat_stream* s, std::uint32_t slot, std::uint32_t generation, Color color, leat_frame* out) {
   const PoolLayout& l = s->view.layout();
   *out = {};
   out->stream = s;
@@ -136,6 +136,8 @@ void fill_frame(leat_stream* s, std::uint32_t slot, std::uint32_t generation, le
     out->rows[p] = l.rows[p];
     out->row_bytes[p] = l.row_bytes[p];
   }
+  out->color_range = color.range;
+  out->color_matrix = color.matrix;
   const PoolSpec& spec = s->view.spec();
   out->tensor_count = spec.tensor_count;
   for (std::uint32_t i = 0; i < spec.tensor_count; ++i) {
@@ -159,6 +161,7 @@ bool fill_answer(leat_client* c, const CompletionDescriptor& d, leat_answer* out
   out->cookie = d.cookie;
   out->outcome = d.outcome;
   out->reason = d.reason;
+  out->flags = d.flags;
   out->slot = d.slot;
   out->generation = d.generation;
   out->where = d.where;
@@ -166,8 +169,11 @@ bool fill_answer(leat_client* c, const CompletionDescriptor& d, leat_answer* out
   out->deadline_ns = d.deadline_ns;
   out->answered_ns = d.answered_ns;
   // Relaxed: who reads it holds the answer, and with it the slot, which comes back to here only by way of leatd.
-  if (d.slot < s->dispatched_ns.size())
-    atomic_ref(s->dispatched_ns[d.slot]).store(d.dispatched_ns, std::memory_order_relaxed);
+  if (d.slot < s->answered.size()) {
+    leat_stream::Answered& answered = s->answered[d.slot];
+    atomic_ref(answered.dispatched_ns).store(d.dispatched_ns, std::memory_order_relaxed);
+    atomic_ref(answered.color).store(d.color, std::memory_order_relaxed);
+  }
   out->result = d.has_result != 0 && d.slot < s->view.spec().slots ? s->view.result(d.slot) : nullptr;
   out->result_bytes = out->result != nullptr ? s->view.layout().result_stride : 0;
   return true;
@@ -240,7 +246,9 @@ leat_error open_stream(leat_client* c, const leat_stream_options& o, leat_stream
   s->index = opened.stream;
   s->slo_ns = opened.slo_ns;
   s->view = std::move(view).value();
-  s->dispatched_ns.resize(opened.pool.slots);
+  s->answered.resize(opened.pool.slots);
+  s->color = opened.pool.bitstream() ? m.settings.color()
+                                     : color_of(m.settings.color(), {}, opened.pool.format, opened.pool.height);
   s->names = split_names(tail);
   SchedulePage* const page = c->downlink.at<SchedulePage>(downlink_layout().schedule(opened.stream));
   if (m.settings.sla_drop_ppm != 0) s->schedule = page;
@@ -350,7 +358,7 @@ leat_error leat_acquire(leat_stream* stream, leat_frame* out) {
     if (gone(stream->client)) return disconnected(stream->client);
     return fail_static(LEAT_ERROR_ring_full);
   }
-  fill_frame(stream, got->slot, got->generation, out);
+  fill_frame(stream, got->slot, got->generation, stream->color, out);
   return LEAT_ERROR_ok;
 }
 
@@ -367,9 +375,11 @@ leat_error leat_submit(leat_frame* frame, const leat_submit_options* options, ui
   leat_client* c = s->client;
   const leat_submit_options o = options ? *options : leat_submit_options{};
   if (o.capture_ns < 0 || o.deadline_ns < 0 || o.items > kMaxItems ||
-      (o.flags & ~(LEAT_SUBMIT_MORE | LEAT_SUBMIT_GAP)) != 0)
+      (o.flags & ~(LEAT_SUBMIT_MORE | LEAT_SUBMIT_GAP | LEAT_SUBMIT_DAMAGED)) != 0 ||
+      !color_known(o.color_range, o.color_matrix))
     return fail(LEAT_ERROR_invalid_argument,
-                "leat_submit: a time is negative, there are over 64 items, or an unknown flag is set");
+                "leat_submit: a time is negative, there are over 64 items, or a flag, color_range or color_matrix is "
+                "unknown");
   const PoolSpec& spec = s->view.spec();
   if (spec.bitstream() ? o.bytes == 0 || o.bytes > spec.strides[0] || o.items > 1
                        : o.bytes != 0 || (o.flags & LEAT_SUBMIT_GAP) != 0)
@@ -384,6 +394,8 @@ leat_error leat_submit(leat_frame* frame, const leat_submit_options* options, ui
   d.memory = static_cast<std::uint8_t>(spec.memory);
   d.bytes = o.bytes;
   d.gap = (o.flags & LEAT_SUBMIT_GAP) != 0 ? 1 : 0;
+  d.damaged = (o.flags & LEAT_SUBMIT_DAMAGED) != 0 ? 1 : 0;
+  d.color = {static_cast<std::uint8_t>(o.color_range), static_cast<std::uint8_t>(o.color_matrix)};
   d.stream = static_cast<std::uint16_t>(s->index);
   d.cookie = o.cookie;
   d.capture_ns = o.capture_ns != 0 ? o.capture_ns : leat_now_ns();
@@ -444,13 +456,17 @@ leat_error leat_next_answer(leat_client* client, int64_t timeout_ns, leat_answer
 leat_error leat_answer_frame(const leat_answer* answer, leat_frame* out) {
   if (answer == nullptr || answer->stream == nullptr)
     return fail(LEAT_ERROR_invalid_argument, "leat_answer_frame: no answer");
-  fill_frame(answer->stream, answer->slot, answer->generation, out);
+  leat_stream* const s = answer->stream;
+  Color color;
+  if (answer->slot < s->answered.size())
+    color = atomic_ref(s->answered[answer->slot].color).load(std::memory_order_relaxed);
+  fill_frame(s, answer->slot, answer->generation, color_or(color, s->color), out);
   return LEAT_ERROR_ok;
 }
 
 int64_t leat_dispatched_ns(const leat_answer* answer) {
-  if (answer == nullptr || answer->stream == nullptr || answer->slot >= answer->stream->dispatched_ns.size()) return 0;
-  return atomic_ref(answer->stream->dispatched_ns[answer->slot]).load(std::memory_order_relaxed);
+  if (answer == nullptr || answer->stream == nullptr || answer->slot >= answer->stream->answered.size()) return 0;
+  return atomic_ref(answer->stream->answered[answer->slot].dispatched_ns).load(std::memory_order_relaxed);
 }
 
 void leat_release(leat_answer* answer) {

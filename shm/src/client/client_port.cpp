@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "leat/leat.h"
+
 namespace leat::shm {
 
 std::string_view name_of(Violation violation) noexcept {
@@ -141,7 +143,8 @@ Violation ClientPort::check(const SubmissionDescriptor& d) const noexcept {
     return Violation::bad_kind;
   if (!attached(d.stream)) return Violation::bad_stream;
   if (d.kind == SubmissionKind::observe) {  // it speaks of no slot
-    const std::uint64_t unused = d.reserved | d.gap | d.cookie | d.bytes | d.slot | d.memory;
+    const std::uint64_t unused =
+        d.reserved | d.gap | d.damaged | d.color.range | d.color.matrix | d.cookie | d.bytes | d.slot | d.memory;
     return unused == 0 && d.capture_ns == 0 ? Violation::none : Violation::bad_reserved;
   }
   const Stream& stream = streams_[d.stream];
@@ -156,7 +159,8 @@ Violation ClientPort::check(const SubmissionDescriptor& d) const noexcept {
   if (d.items == 0 || d.items > kMaxItems) return Violation::bad_items;
   const bool bitstream = stream.pool->spec().bitstream();
   if (bitstream && d.items != 1) return Violation::bad_items;
-  if (d.gap > (bitstream ? 1u : 0u)) return Violation::bad_reserved;
+  if (d.gap > (bitstream ? 1u : 0u) || d.damaged > 1) return Violation::bad_reserved;
+  if (!color_known(d.color.range, d.color.matrix)) return Violation::bad_color;
   if (d.bytes > stream.pool->layout().frame_bytes || (bitstream && d.bytes == 0)) return Violation::bad_size;
   if (d.capture_ns <= 0 || d.capture_ns > kLatestTime || d.deadline_ns < 0 || d.deadline_ns > kLatestTime)
     return Violation::bad_time;
@@ -197,6 +201,7 @@ bool ClientPort::admit(const SubmissionDescriptor& d, std::int64_t now_ns, Taken
     slot.generation = d.generation;
     slot.cookie = d.cookie;
     slot.capture_ns = d.capture_ns;  // goes back as the client said it
+    slot.damaged = d.damaged != 0;
     ++stream.busy;
     ++busy_total_;
   }
@@ -205,7 +210,8 @@ bool ClientPort::admit(const SubmissionDescriptor& d, std::int64_t now_ns, Taken
           slot.cookie,   std::min(slot.capture_ns, now_ns),
           d.deadline_ns, d.key,
           d.items,       d.bytes != 0 ? d.bytes : stream.pool->layout().frame_bytes,
-          d.gap != 0};
+          d.gap != 0,    d.damaged != 0,
+          d.color};
   return true;
 }
 
@@ -276,6 +282,8 @@ void ClientPort::finish(Stream& stream, Slot& slot) noexcept {
   d.generation = generation;
   d.where = a.where;
   d.has_result = a.has_result ? 1 : 0;
+  d.flags = slot.damaged ? LEAT_ANSWER_DAMAGED : 0;
+  d.color = a.color;
   if (!completions_.push(d)) violate(completions_.corrupt() ? Violation::bad_index : Violation::flood);
   urgent_ = urgent_ || a.reason != Reason::superseded;
 }

@@ -55,7 +55,8 @@ namespace leat::shm {
   X(unsealed, 17, "shared memory that it keeps from being sealed")                             \
   X(descriptors, 18, "a descriptor sent where none is expected")                               \
   X(dear_wakes, 19, "waiting at its sockets in a way that makes waking it take long")          \
-  X(slow_release, 20, "something of its own that takes long to seal or to let go of")
+  X(slow_release, 20, "something of its own that takes long to seal or to let go of")          \
+  X(bad_color, 21, "a color range or matrix that does not exist")
 
 enum class Violation : std::uint8_t {
 #define X(name, value, text) name = value,
@@ -78,6 +79,8 @@ struct Taken {
   std::uint32_t items = 1;  // 1..kMaxItems
   std::uint64_t bytes = 0;  // used in the slot
   bool gap = false;         // of a bitstream: access units before it are missing
+  bool damaged = false;     // as its client says
+  Color color;              // known values; unspecified: the stream's
   // observe: key, items, generation and deadline_ns as in SubmissionDescriptor, not looked at; the rest is 0.
 };
 
@@ -87,6 +90,7 @@ struct PortAnswer {
   Outcome outcome = Outcome::completed;
   Reason reason = Reason::none;
   bool has_result = false;
+  Color color;  // that the frame was served with
   std::uint32_t where = UINT32_MAX;
   std::int64_t deadline_ns = 0;
   std::int64_t answered_ns = 0;
@@ -182,6 +186,7 @@ class ClientPort {
     std::uint16_t holds = 0;
     bool busy = false;      // taken, its completion not pushed
     bool answered = false;  // answer kept back until holds == 0
+    bool damaged = false;   // as its client says
     std::uint64_t cookie = 0;
     std::int64_t capture_ns = 0;
     PortAnswer answer;

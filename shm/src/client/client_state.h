@@ -27,7 +27,12 @@ struct leat_stream {
   std::uint32_t index = 0;
   std::int64_t slo_ns = 0;
   leat::shm::StreamView view;
-  std::vector<std::int64_t> dispatched_ns;      // by slot, of its latest answer
+  leat::shm::Color color;  // of frames that say nothing
+  struct Answered {
+    std::int64_t dispatched_ns = 0;
+    leat::shm::Color color;
+  };
+  std::vector<Answered> answered;               // by slot, of its latest answer
   std::vector<std::vector<std::string>> names;  // by head
   // Submitting thread.
   leat::shm::SchedulePage* schedule = nullptr;  // in the downlink; nullptr: not coordinated

@@ -1,6 +1,7 @@
 // The client library through a real socket, against the loopback daemon.
 #include "leat/client.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/wait.h>
@@ -131,6 +132,55 @@ TEST_F(ClientTest, ACaptureTimeComesBackAsItWasSaid) {
     ASSERT_TRUE(a) << leat_last_error();
     EXPECT_EQ((*a)->capture_ns, o.capture_ns);
   }
+}
+
+TEST_F(ClientTest, ColorAndDamageComeBackWithTheFrame) {
+  Client c = connect();
+  StreamOptions o = small();
+  o.format = LEAT_FORMAT_nv12;
+  o.color_range = LEAT_COLOR_RANGE_full;
+  Stream s = open(c, o);
+  struct Said {
+    std::uint32_t range, matrix, flags;
+    std::uint32_t served_range, served_matrix;
+  };
+  constexpr Said kSaid[] = {
+      {0, 0, 0, LEAT_COLOR_RANGE_full, LEAT_COLOR_MATRIX_bt601},  // the stream's, and the default rule's
+      {LEAT_COLOR_RANGE_limited, LEAT_COLOR_MATRIX_bt709, LEAT_SUBMIT_DAMAGED, LEAT_COLOR_RANGE_limited,
+       LEAT_COLOR_MATRIX_bt709},
+      {0, LEAT_COLOR_MATRIX_bt2020, 0, LEAT_COLOR_RANGE_full, LEAT_COLOR_MATRIX_bt2020}};
+  for (const Said& said : kSaid) {
+    auto f = s.acquire();
+    ASSERT_TRUE(f) << leat_last_error();
+    EXPECT_EQ((*f)->color_range, LEAT_COLOR_RANGE_full);
+    EXPECT_EQ((*f)->color_matrix, LEAT_COLOR_MATRIX_bt601);
+    leat_submit_options submit{};
+    submit.color_range = said.range, submit.color_matrix = said.matrix, submit.flags = said.flags;
+    ASSERT_EQ(f->submit(submit), LEAT_ERROR_ok);
+    auto a = c.next_answer(std::chrono::seconds(60));
+    ASSERT_TRUE(a) << leat_last_error();
+    EXPECT_EQ(a->damaged(), said.flags != 0);
+    leat_frame seen;
+    ASSERT_EQ(leat_answer_frame(&a->raw(), &seen), LEAT_ERROR_ok);
+    EXPECT_EQ(seen.color_range, said.served_range);
+    EXPECT_EQ(seen.color_matrix, said.served_matrix);
+  }
+  EXPECT_EQ(daemon->violations(), 0u);
+}
+
+TEST_F(ClientTest, AnUnknownColorIsRefused) {
+  Client c = connect();
+  StreamOptions o = small();
+  o.color_matrix = 4;
+  EXPECT_THAT(c.open_stream(o).error(), testing::HasSubstr("color_matrix"));
+  Stream s = open(c);
+  auto f = s.acquire();
+  ASSERT_TRUE(f) << leat_last_error();
+  leat_submit_options submit{};
+  submit.color_range = 3;
+  EXPECT_EQ(f->submit(submit), LEAT_ERROR_invalid_argument);
+  EXPECT_THAT(leat_last_error(), testing::HasSubstr("color_range"));
+  EXPECT_EQ(f->submit({}), LEAT_ERROR_ok);  // the slot is still acquired
 }
 
 TEST_F(ClientTest, FullIsAnAnswer) {

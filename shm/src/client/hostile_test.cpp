@@ -76,7 +76,7 @@ struct Rig {
     EXPECT_LE(t.capture_ns, 5000);
     EXPECT_GE(t.deadline_ns, 0);
     if (t.kind == SubmissionKind::submit)
-      port->answer({t.stream, t.slot, Outcome::completed, Reason::none, false, UINT32_MAX, 0, 6000});
+      port->answer({t.stream, t.slot, Outcome::completed, Reason::none, false, t.color, UINT32_MAX, 0, 6000});
     return true;
   }
   std::unique_ptr<ClientPort> port;
@@ -115,6 +115,9 @@ TEST(HostileDescriptors, EachCauseIsNamed) {
   EXPECT_EQ(cause([](auto& d, Rig&) { d.items = kMaxItems + 1; }), Violation::bad_items);
   EXPECT_EQ(cause([](auto& d, Rig&) { d.reserved = 1; }), Violation::bad_reserved);
   EXPECT_EQ(cause([](auto& d, Rig&) { d.gap = 1; }), Violation::bad_reserved);  // pixels have none
+  EXPECT_EQ(cause([](auto& d, Rig&) { d.damaged = 2; }), Violation::bad_reserved);
+  EXPECT_EQ(cause([](auto& d, Rig&) { d.color.range = 3; }), Violation::bad_color);
+  EXPECT_EQ(cause([](auto& d, Rig&) { d.color.matrix = 4; }), Violation::bad_color);
 }
 
 TEST(HostileDescriptors, AccessUnitsHaveALengthWithinTheirSlot) {
@@ -242,7 +245,7 @@ TEST(HostileDescriptors, SlotWordTornWhileInUse) {
   Taken t;
   ASSERT_EQ(r.port->take(5000, std::span(&t, 1)), 1u);
   r.slots.recover(d.slot);  // the client frees a slot a worker reads
-  r.port->answer({t.stream, t.slot, Outcome::completed, Reason::none, false, UINT32_MAX, 0, 6000});
+  r.port->answer({t.stream, t.slot, Outcome::completed, Reason::none, false, t.color, UINT32_MAX, 0, 6000});
   EXPECT_EQ(r.port->violation(), Violation::slot_state);
   EXPECT_TRUE(r.port->drained());
 }

@@ -21,6 +21,7 @@
 
 #include "leat/outcome.h"
 #include "leat/result.hpp"
+#include "shm/src/protocol/color.h"
 #include "shm/src/rings/fences.h"
 #include "shm/src/segments/segment.h"
 #include "shm/src/segments/segment_layout.h"
@@ -60,7 +61,9 @@
   X(granted, 0, "waits for grants: turns that it was given")                    \
   X(opened_ns, 1, "when it was opened, CLOCK_MONOTONIC")                        \
   X(terms, 1, "priority, and the overload rule above: see terms_of()")          \
-  X(busy_ns, 0, "time of partitions that its frames took")
+  X(busy_ns, 0, "time of partitions that its frames took")                      \
+  X(damaged, 0, "frames that its client marked as damaged")                     \
+  X(color, 1, "color range and matrix of its latest frame: see ColorFact")
 
 #define LEAT_CLIENT_COUNTERS(X)                             \
   X(pid, 1, "process, as the kernel told at connect")       \
@@ -251,6 +254,28 @@ constexpr std::uint64_t terms_of(std::uint32_t priority, std::uint32_t overload)
 }
 constexpr std::uint32_t priority_of_terms(std::uint64_t terms) noexcept { return terms & 0xff; }
 constexpr std::uint32_t overload_of_terms(std::uint64_t terms) noexcept { return terms >> 8 & 0xff; }
+
+// StreamCounter::color: what the latest frame was served with, and which of it was stated rather than the default
+// rule's. of_bitstream: what is not stated may be stated by the bitstream, which its decoder alone reads.
+struct ColorFact {
+  Color color;
+  bool range_stated = false, matrix_stated = false, of_bitstream = false;
+  bool operator==(const ColorFact&) const = default;
+};
+constexpr std::uint64_t to_counter(const ColorFact& f) noexcept {
+  return std::uint64_t{f.color.range} | std::uint64_t{f.color.matrix} << 8 | std::uint64_t{f.range_stated} << 16 |
+         std::uint64_t{f.matrix_stated} << 17 | std::uint64_t{f.of_bitstream} << 18;
+}
+constexpr ColorFact color_fact(std::uint64_t value) noexcept {
+  return {{static_cast<std::uint8_t>(value & 0xff), static_cast<std::uint8_t>(value >> 8 & 0xff)},
+          (value >> 16 & 1) != 0,
+          (value >> 17 & 1) != 0,
+          (value >> 18 & 1) != 0};
+}
+constexpr ColorFact color_fact_of(Color stated, std::uint32_t format, std::uint32_t height, bool bitstream) noexcept {
+  return {color_of(stated, {}, format, height), stated.range != LEAT_COLOR_RANGE_unspecified,
+          stated.matrix != LEAT_COLOR_MATRIX_unspecified, bitstream};
+}
 
 // The histograms of a record and what they mean, by kind: first, second.
 //   total, stream: capture to answer; submission to first dispatch     module: time in queue; time running

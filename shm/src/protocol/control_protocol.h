@@ -33,7 +33,7 @@
 namespace leat::shm {
 
 inline constexpr std::uint32_t kProtocolMagic = 0x7461'656c;  // "leat"
-inline constexpr std::uint16_t kProtocolVersion = 7;
+inline constexpr std::uint16_t kProtocolVersion = 8;
 inline constexpr std::size_t kMaxMessage = 128 * 1024;
 
 // LEAT_MESSAGES(X): X(type, name, value). Every message there is; tests and fuzzers take their lists from here.

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "shm/src/protocol/color.h"
+
 namespace leat::shm {
 
 // observe: what a coordinated stream's tracking had lost at an answer. key: after how many frames, with kObserveFar
@@ -28,8 +30,10 @@ struct alignas(64) SubmissionDescriptor {
   std::uint32_t generation = 0;  // of the slot word; with `slot` it names the request for cancel
   std::uint32_t key = 0;         // latest_per_key
   std::uint32_t items = 1;
-  std::uint64_t bytes = 0;  // used in the slot: 0 (all of it) for pixels; the length for a bitstream
-  std::uint32_t gap = 0;    // of a bitstream: 1: access units before it are missing
+  std::uint64_t bytes = 0;   // used in the slot: 0 (all of it) for pixels; the length for a bitstream
+  std::uint8_t gap = 0;      // of a bitstream: 1: access units before it are missing
+  std::uint8_t damaged = 0;  // 1: LEAT_SUBMIT_DAMAGED
+  Color color;               // unspecified: the stream's
   std::uint32_t reserved = 0;
 };
 
@@ -45,7 +49,9 @@ struct alignas(64) CompletionDescriptor {
   std::uint32_t slot = 0;
   std::uint32_t generation = 0;
   std::uint32_t where = UINT32_MAX;  // module within the application
-  std::uint32_t has_result = 0;      // 1: the result slot holds a leat_result
+  std::uint8_t has_result = 0;       // 1: the result slot holds a leat_result
+  std::uint8_t flags = 0;            // LEAT_ANSWER_DAMAGED
+  Color color;                       // that the frame was served with
   std::int64_t dispatched_ns = 0;    // first sent to a worker; 0: never
 };
 

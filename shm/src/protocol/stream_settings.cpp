@@ -23,13 +23,16 @@ StreamSettings settings_of(const leat_stream_options& o) noexcept {
           .task_group = o.task_group,
           .task_weight = o.task_weight,
           .local_drop_ppm = o.local_drop_ppm,
-          .waits_for_grants = o.waits_for_grants};
+          .waits_for_grants = o.waits_for_grants,
+          .color_range = o.color_range,
+          .color_matrix = o.color_matrix};
 }
 
 const char* problem(const StreamSettings& o) noexcept {
   if (o.waits_for_grants > 1) return "open_stream: waits_for_grants is 0 or 1";
   if (o.waits_for_grants != 0 && o.sla_drop_ppm != 0)
     return "open_stream: a coordinated stream is told when a frame is wanted anyway; leave out waits_for_grants";
+  if (!color_known(o.color_range, o.color_matrix)) return "open_stream: unknown color_range or color_matrix";
   if (o.depth == 0 || o.depth > kMaxDepth) return "open_stream: depth must be 1..64";
   if (o.overload > LEAT_OVERLOAD_never_drop) return "open_stream: unknown overload rule";
   if (o.priority > LEAT_PRIORITY_PROTECTED) return "open_stream: unknown priority";

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "leat/leat.h"
+#include "shm/src/protocol/color.h"
 
 namespace leat::shm {
 
@@ -17,10 +18,16 @@ struct StreamSettings {
   std::int64_t slo_ns = 0;         // 0: the application's
   std::int64_t max_age_ns = 0;
   std::int64_t period_ns = 0;
-  std::uint32_t task_group = 0;        // coordinated: of this client's; 0: by itself
-  std::uint32_t task_weight = 0;       // thousandths; 0: 1000
-  std::uint32_t local_drop_ppm = 0;    // 0: no local algorithm
-  std::uint32_t waits_for_grants = 0;  // 1: it looks whether a frame is wanted; not coordinated
+  std::uint32_t task_group = 0;                     // coordinated: of this client's; 0: by itself
+  std::uint32_t task_weight = 0;                    // thousandths; 0: 1000
+  std::uint32_t local_drop_ppm = 0;                 // 0: no local algorithm
+  std::uint32_t waits_for_grants = 0;               // 1: it looks whether a frame is wanted; not coordinated
+  std::uint32_t color_range = 0, color_matrix = 0;  // of frames that say nothing; 0: the default rule
+
+  // Precondition: problem(*this) == nullptr.
+  [[nodiscard]] Color color() const noexcept {
+    return {static_cast<std::uint8_t>(color_range), static_cast<std::uint8_t>(color_matrix)};
+  }
 };
 
 // An SLO, an age or a period: beyond a day it is a mistake.

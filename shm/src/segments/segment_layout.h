@@ -25,7 +25,7 @@ namespace leat::shm {
 
 inline constexpr std::size_t kLine = 64;
 inline constexpr std::size_t kPage = 4096;
-inline constexpr std::uint32_t kLayoutVersion = 9;
+inline constexpr std::uint32_t kLayoutVersion = 10;
 inline constexpr std::uint64_t kMagic = 0x3174'7661'656cull << 16;  // "leat" and room for the version
 
 // Named maxima of this room.

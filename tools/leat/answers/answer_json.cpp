@@ -60,6 +60,7 @@ Json answer_json(const leat_answer& answer, const AnswerDetail& detail) {
     json["reason"] = std::string(leat::name_of(reason));
     json["reason_text"] = std::string(text_of(reason));
   }
+  if ((answer.flags & LEAT_ANSWER_DAMAGED) != 0) json["damaged"] = true;
   if (answer.result != nullptr) add_result(json, answer, detail);
   return json;
 }

@@ -233,6 +233,16 @@ TEST(AnswerLines, OfFramesWithoutAResultSayWhy) {
   EXPECT_EQ(lines.at(0)["outcome"], "dropped");
   EXPECT_EQ(lines.at(0)["reason"], "overload");
   EXPECT_FALSE(lines.at(0).contains("detections"));
+  EXPECT_FALSE(lines.at(0).contains("damaged"));
+}
+
+TEST(AnswerLines, OfDamagedFramesSaySo) {
+  Made made;
+  made.detect(100);
+  made.answer.flags = LEAT_ANSWER_DAMAGED;
+  const auto lines = lines_of([&](StreamAnswers& answers) { answers.add(0, 0, made.answer); });
+  EXPECT_EQ(lines.at(0)["damaged"], true);
+  EXPECT_EQ(lines.at(0)["outcome"], "completed");
 }
 
 TEST(AnswerLines, AreInTheOrderOfTheFramesAndHaveIdentities) {

@@ -6,6 +6,7 @@
 
 #include "leat/leat.h"
 #include "planner/partition_kind.h"
+#include "shm/src/protocol/color_text.h"
 #include "tools/base/json/json.h"
 #include "tools/leat/top/users.h"
 
@@ -149,6 +150,17 @@ Value stream_priority(const Window&, const RecordSnapshot& record, const RecordS
   return terms && priority < std::size(kWords) ? Value(std::string(kWords[priority])) : Value();
 }
 
+Value stream_color(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
+  const auto color = record.value(StreamCounter::color);
+  if (!color) return {};
+  const shm::ColorFact fact = shm::color_fact(*color);
+  const auto format = static_cast<std::uint32_t>(record.value(StreamCounter::format).value_or(0));
+  const auto height = static_cast<std::uint32_t>(record.value(StreamCounter::height).value_or(0));
+  if (fact.of_bitstream && (!fact.range_stated || !fact.matrix_stated)) return std::string("as its bitstream states");
+  std::string text = shm::color_text(fact.color, fact.range_stated, fact.matrix_stated, format, height);
+  return text.empty() ? Value() : Value(std::move(text));
+}
+
 Value stream_overload(const Window&, const RecordSnapshot& record, const RecordSnapshot*) {
   const auto terms = record.value(StreamCounter::terms);
   if (!terms) return {};
@@ -264,6 +276,9 @@ constexpr Column kStreams[] = {
     {"slo_ms", "slo ms", "objective, from capture to answer", Unit::ms, 7, 4, scaled<StreamCounter::slo_ns, kMs>},
     {"width", "width", "pixels", Unit::count, 0, 0, count<StreamCounter::width>},
     {"height", "height", "pixels", Unit::count, 0, 0, count<StreamCounter::height>},
+    {"color", "", "range and matrix of its latest frame, and why", Unit::text, 0, 0, stream_color},
+    {"damaged", "damaged", "frames that its client marked as damaged", Unit::count, 0, 0,
+     count<StreamCounter::damaged>},
     {"slots", "slots", "frame slots", Unit::count, 0, 0, count<StreamCounter::slots>},
     {"depth", "depth", "requests that may wait or run at once", Unit::count, 0, 0, count<StreamCounter::depth>},
     {"priority", "", "background, normal, high or protected", Unit::text, 0, 0, stream_priority},
