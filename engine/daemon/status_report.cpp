@@ -230,6 +230,7 @@ Json module_of(const StatusFacts& f, std::uint32_t a, std::uint32_t m) {
   }
   if (!sizes.sizes.empty()) out["sizes"] = sizes_of(sizes);
   out["squeezed"] = f.metrics.of(shm::RecordKind::module, id).value(shm::ModuleCounter::squeezed);
+  out["not_finite"] = f.metrics.of(shm::RecordKind::module, id).value(shm::ModuleCounter::not_finite);
   if (a < f.recognised.size()) out.update(words_of(f.recognised[a][m], app.modules[m]));
   if (a < f.tensors.size()) add_tensors(f.tensors[a][m], out);
   return out;

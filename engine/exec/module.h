@@ -83,6 +83,7 @@ struct Item {
 
 struct ItemReport {
   Reason reason = Reason::none;  // none: done
+  bool not_finite = false;       // some of the numbers that decide its answer were not finite (decode/post.h)
   std::uint32_t fan_out = 0;     // detections written
   std::uint32_t squeezed = 0;    // the width in pixels that it would have needed, where it was given less (sizes.h)
   std::uint64_t pixel_bytes_copied =

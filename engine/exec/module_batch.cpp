@@ -1,5 +1,6 @@
 // Items that run together, from their pictures to their answers.
 #include <algorithm>
+#include <atomic>
 
 #include "engine/exec/decode/finite.h"
 #include "engine/exec/executor_module.h"
@@ -150,8 +151,16 @@ void ExecutorModule::answer(const Together& batch, std::uint8_t i, std::uint32_t
                                                                         : room.inputs.placement(item.frame, region);
   const Quad corners = region.projected ? region.corners() : Quad{};
   const std::span<const leat_tensor> outputs(room.run_outputs.data(), session_.outputs().size());
-  batch.reports[i].fan_out = postprocessor_.run(outputs, row, placement, item.frame, item.detection, item.result,
-                                                item.parts, region.projected ? &corners : nullptr, region.piece);
+  const Answered answered = postprocessor_.run(outputs, row, placement, item.frame, item.detection, item.result,
+                                               item.parts, region.projected ? &corners : nullptr, region.piece);
+  ItemReport& report = batch.reports[i];
+  report.fan_out = answered.found;
+  if (answered.numbers == Numbers::all) return;
+  not_finite_ = report.not_finite = true;
+  // What a detector has found answers, whatever is wrong with what is told of one of its boxes.
+  if (answered.numbers == Numbers::none && item.detection < 0) report.reason = Reason::not_finite;
+  // Workers of modules side by side may set it at once.
+  std::atomic_ref(item.result->flags).fetch_or(LEAT_RESULT_NOT_FINITE, std::memory_order_relaxed);
 }
 
 // ---- in two halves ----

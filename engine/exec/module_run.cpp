@@ -116,6 +116,7 @@ bool ExecutorModule::run_in_pieces(const Item& item, const Region& region, const
                                    Chosen(places).subspan(first, count), nullptr, nullptr);
     for (std::size_t i = first; i < first + count; ++i)
       if (reports[i].reason != Reason::none) report.reason = reports[i].reason;
+    for (std::size_t i = first; i < first + count; ++i) report.not_finite = report.not_finite || reports[i].not_finite;
     if (!good) return false;
   }
   return true;

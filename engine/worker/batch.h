@@ -22,7 +22,7 @@ struct Batch {
   // What a report says of it as a whole.
   std::int64_t started_ns = 0, ended_ns = 0;
   std::uint64_t pixel_bytes_copied = 0;
-  std::uint32_t rows_copied = 0, squeezed = 0;
+  std::uint32_t rows_copied = 0, squeezed = 0, not_finite = 0;
 
   [[nodiscard]] std::span<const DispatchCell> all_cells() const noexcept { return {cells.data(), count}; }
   [[nodiscard]] std::span<const exec::Item> all_items() const noexcept { return {items.data(), item_count}; }

@@ -99,7 +99,7 @@ Reason Worker::find_item(const DispatchCell& cell, exec::Item& item) {
 void Worker::find_items(Batch& batch) {
   batch.started_ns = shm::monotonic_ns();
   batch.pixel_bytes_copied = 0;
-  batch.rows_copied = batch.squeezed = 0;
+  batch.rows_copied = batch.squeezed = batch.not_finite = 0;
   std::uint32_t count = 0;
   const bool stage = modules_[batch.cells[0].module].features.any();
   for (std::uint32_t i = 0; i < batch.count; ++i) {
@@ -149,6 +149,7 @@ void Worker::note_answer(Batch& batch, std::uint32_t i) {
     ++batch.squeezed;
     say_squeezed(module, report.squeezed);
   }
+  if (report.not_finite) ++batch.not_finite;
   // Workers of modules side by side may write the same at once.
   if (item.detection < 0 && setup.edge_out == kNoEdge)
     shm::atomic_ref(item.result->model_version).store(setup.version, std::memory_order_relaxed);
@@ -166,7 +167,9 @@ void Worker::tell_not_finite(std::uint32_t module) {
   if (!control_.told(encode_not_finite(module))) return;
   served.told_not_finite = true;
   const ModuleSetup& m = setup_.modules[module];
-  std::fprintf(stderr, "leat-worker %s: warning: %s/%s: the model answers values that are infinite or no numbers\n",
+  std::fprintf(stderr,
+               "leat-worker %s: warning: %s/%s: the model answers values that are infinite or no numbers; check the "
+               "range of its input and its precision (answers that they spoil are counted: not_finite in leat top)\n",
                setup_.partition.c_str(), m.application.c_str(), m.name.c_str());
 }
 
@@ -195,7 +198,8 @@ void Worker::send_report(const Batch& batch, ReportKind kind) {
   cell.ended_ns = batch.ended_ns;
   cell.pixel_bytes_copied = batch.pixel_bytes_copied;
   cell.rows_copied = batch.rows_copied;
-  cell.squeezed = static_cast<std::uint16_t>(batch.squeezed);
+  cell.squeezed = static_cast<std::uint8_t>(batch.squeezed);
+  cell.not_finite = static_cast<std::uint8_t>(batch.not_finite);
   for (std::uint32_t first = 0; first < batch.count; first += kResultsPerCell) {
     cell.first = static_cast<std::uint16_t>(first);
     const auto here = std::min<std::size_t>(kResultsPerCell, batch.count - first);

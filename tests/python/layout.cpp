@@ -110,6 +110,7 @@ int main() {
   MEMBER(leat_result, part_count);
   MEMBER(leat_result, checksum);
   MEMBER(leat_result, model_version);
+  MEMBER(leat_result, flags);
   MEMBER(leat_result, reserved1);
   MEMBER(leat_result, classes);
   MEMBER(leat_result, detections);

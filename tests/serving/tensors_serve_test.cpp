@@ -181,5 +181,47 @@ TEST(TensorStreams, AnOutputThatOutgrowsItsSlotFailsThatRequestAlone) {
   EXPECT_EQ(leatd.stop(), 0) << leatd.log();
 }
 
+// ONNX Runtime's 0 / 0 is no answer of a classifier's, and a tensor's as it is; both are counted, and the frame after
+// it, in the same slot, is an answer as any other.
+TEST(TensorStreams, NumbersThatAreNoneAreSaidAndCounted) {
+  ScratchFolder folder;
+  G g;
+  g.input("x", G::f32, {"n", 4});
+  g.input("by", G::f32, {"n", 1});
+  g.output(g.op("Div", {"x", "by"}, "y"), G::f32, {"n", 4});
+  g.save(folder.path() + "/m.onnx");
+  for (const bool tensors : {true, false}) {
+    SCOPED_TRACE(tensors ? "tensors" : "classes");
+    Leatd leatd(config_of(folder.path() + "/m.onnx",
+                          std::string("postprocess = \"") + (tensors ? "tensors" : "classes") + "\"\nbatch = 2\n"));
+    auto client = Client::connect(leatd.socket(), "tensors");
+    ASSERT_TRUE(client.ok()) << leatd.log();
+    const leat_tensor_shape shapes[] = {{LEAT_F32, 1, {4}}, {LEAT_F32, 1, {1}}};
+    auto options = options_for(shapes);
+    options.depth = options.slots = 1;
+    auto stream = client->open_stream(options);
+    ASSERT_TRUE(stream.ok()) << stream.error();
+    for (const float by : {1.0F, 0.0F, 2.0F}) {
+      auto frame = stream->acquire();
+      ASSERT_TRUE(frame);
+      for (std::uint32_t i = 0; i < 4; ++i) static_cast<float*>(frame->raw().tensors[0])[i] = static_cast<float>(i);
+      *static_cast<float*>(frame->raw().tensors[1]) = by;
+      ASSERT_EQ(frame->submit(), LEAT_ERROR_ok);
+      const auto answer = client->next_answer(30s);
+      ASSERT_TRUE(answer) << leat_last_error() << leatd.log();
+      EXPECT_EQ(answer->outcome(), by == 0 && !tensors ? Outcome::failed : Outcome::completed);
+      EXPECT_EQ(answer->reason(), by == 0 && !tensors ? Reason::not_finite : Reason::none);
+      if (answer->result() == nullptr) continue;
+      EXPECT_EQ(answer->result()->flags, by == 0 ? LEAT_RESULT_NOT_FINITE : 0U) << by;
+    }
+    const auto record = leatd.record(shm::RecordKind::module, 0);
+    ASSERT_TRUE(record);
+    EXPECT_EQ(record->value(shm::ModuleCounter::not_finite), 1U);
+    EXPECT_NE(leatd.log().find("not_finite in leat top"), std::string::npos) << leatd.log();
+    EXPECT_TRUE(balances(*leatd.total()));
+    EXPECT_EQ(leatd.stop(), 0) << leatd.log();
+  }
+}
+
 }  // namespace
 }  // namespace leat::test

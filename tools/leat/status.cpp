@@ -71,6 +71,9 @@ void print_module(const Json& module) {
   std::fputs(model_text(module).c_str(), stdout);
   if (const std::string squeezed = text_of(module, "squeezed"); !squeezed.empty() && squeezed != "0")
     std::printf("    squeezed         %s pictures that were too wide for it\n", squeezed.c_str());
+  if (const std::string count = text_of(module, "not_finite"); !count.empty() && count != "0")
+    std::printf("    not finite       %s answers with NaN or infinity; check its input range and precision\n",
+                count.c_str());
   const Json latency = module.value("latency_ms", Json::object());
   for (const auto& [partition_class, list] : latency.items()) {
     std::string times;

@@ -273,6 +273,7 @@ void SchedulerLoop::count_end(const Batch& batch, const worker::ReportCell& cell
     module.add(shm::ModuleCounter::tasks, batch.count);
     module.add(shm::ModuleCounter::batches);
     module.add(shm::ModuleCounter::squeezed, std::min<std::uint32_t>(cell.squeezed, batch.count));
+    module.add(shm::ModuleCounter::not_finite, std::min<std::uint32_t>(cell.not_finite, batch.count));
   }
   if (edges.in == core::kNone) return;
   shm::Record edge = metrics_.of(RecordKind::edge, edges.in);

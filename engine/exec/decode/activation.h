@@ -10,7 +10,8 @@ namespace leat::exec {
 
 enum class Activation : std::uint8_t { none, sigmoid, softmax };
 
-[[nodiscard]] inline float sigmoid(float v) noexcept { return 1 / (1 + std::exp(-v)); }
+// Of infinity and of what is no number it is the value itself: no score can be made of them.
+[[nodiscard]] inline float sigmoid(float v) noexcept { return v < INFINITY ? 1 / (1 + std::exp(-v)) : v; }
 
 // The softmax of `count` values value(0), value(1), ...: the exponentials are taken relative to the largest.
 struct Softmax {
@@ -31,7 +32,8 @@ template <class Value>
   return act == Activation::sigmoid ? sigmoid(v) : v;
 }
 
-// The place of the largest of value(from) .. value(end - 1), the first of equals, and the value there.
+// The place of the largest of value(from) .. value(end - 1), the first of equals, and the value there. Where some are
+// no numbers it is the first of those.
 struct Largest {
   std::size_t place;
   float value;
@@ -40,7 +42,7 @@ template <class Value>
 [[nodiscard]] Largest largest_of(std::size_t from, std::size_t end, Value&& value) noexcept {
   Largest best{from, value(from)};
   for (std::size_t i = from + 1; i < end; ++i)
-    if (const float v = value(i); v > best.value) best = {i, v};
+    if (const float v = value(i); !(v <= best.value) && !std::isnan(best.value)) best = {i, v};
   return best;
 }
 

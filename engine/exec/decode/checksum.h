@@ -18,11 +18,11 @@ class ChecksumPost final : public Post {
       return Error{"postprocess: checksum needs the executor 'emulated'; write 'boxes' or 'classes' for a model"};
     return std::make_unique<ChecksumPost>();
   }
-  std::uint32_t run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override {
-    if (target.detection >= 0) return 0;
+  Answered run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override {
+    if (target.detection >= 0) return {};
     begin_answer(*target.result, LEAT_RESULT_CHECKSUM);
     std::memcpy(&target.result->checksum, outputs[0].data, sizeof target.result->checksum);
-    return 0;
+    return {};
   }
 };
 

@@ -21,20 +21,22 @@ Result<std::unique_ptr<EmbeddingPost>> EmbeddingPost::open(bool unit, const Post
   return out;
 }
 
-std::uint32_t EmbeddingPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
-  if (target.parts == nullptr) return 0;
+Answered EmbeddingPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
+  if (target.parts == nullptr) return {};
   const auto row = static_cast<std::uint32_t>(std::max(target.detection, 0));
   auto* const to = reinterpret_cast<float*>(place_of(target.result, *target.parts, part_, row).array);
-  if (to == nullptr) return 0;
+  if (to == nullptr) return {};
   double sum = 0;
   for (std::uint32_t i = 0; i < part_.dims[0]; ++i) {
     const double v = outputs[0].at(i);
     sum += v * v;
   }
+  const bool finite = std::isfinite(sum);  // of float32, whose squares no double overflows
   const double scale = unit_ && sum > 0 ? 1 / std::sqrt(sum) : 1;
-  for (std::uint32_t i = 0; i < part_.dims[0]; ++i) to[i] = static_cast<float>(outputs[0].at(i) * scale);
+  for (std::uint32_t i = 0; i < part_.dims[0]; ++i)
+    to[i] = finite ? static_cast<float>(outputs[0].at(i) * scale) : 0;  // length 0: a vector of nothing
   wrote(*target.parts, part_.dims[0], part_.bytes);
-  return 0;
+  return {.numbers = numbers_of(finite, false)};
 }
 
 }  // namespace leat::exec

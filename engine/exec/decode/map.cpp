@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/exec/decode/activation.h"
 #include "engine/exec/picture/preprocess.h"
 #include "engine/exec/spec_line.h"
 
@@ -56,14 +57,15 @@ Result<std::unique_ptr<MapPost>> MapPost::open(const MapSpec& spec, const PostSe
   return out;
 }
 
-std::uint32_t MapPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
-  if (target.parts == nullptr) return 0;
+Answered MapPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
+  if (target.parts == nullptr) return {};
   const auto row = static_cast<std::uint32_t>(std::max(target.detection, 0));
   std::byte* const to = place_of(target.result, *target.parts, part_, row).array;
-  if (to == nullptr) return 0;
+  if (to == nullptr) return {};
   const ItemTensor t = without_last(outputs[0]);
+  if (t.rank < 2) return {};  // open() saw to it
   const auto width = static_cast<std::size_t>(t.last()), height = static_cast<std::size_t>(t.shape[t.rank - 2]);
-  if (width == 0 || height == 0 || width > width_ || height > height_) return 0;  // larger than its picture
+  if (width == 0 || height == 0 || width > width_ || height > height_) return {};  // larger than its picture
   // The cells that the frame covers: all but what a letterbox filled.
   const Placement& p = target.placement;
   const auto range = [](float offset, float scale, float frame, float input, std::size_t cells, std::size_t* first) {
@@ -82,38 +84,40 @@ std::uint32_t MapPost::run(std::span<const ItemTensor> outputs, const PostTarget
     h = range(p.offset_y, p.scale_y, static_cast<float>(target.frame.height), own ? p.input_height : input_height_,
               height, &top);
   }
-  if (target.parts->item == LEAT_ITEM_EACH && (w != width_ || h != height_)) return 0;  // rows are of one size
+  if (target.parts->item == LEAT_ITEM_EACH && (w != width_ || h != height_)) return {};  // rows are of one size
   float low = 0, max = 1;
   if (spec_.what == MapSpec::What::matte && !spec_.sigmoid) {
     low = INFINITY, max = -INFINITY;
-    for (std::size_t i = 0; i < width * height; ++i) low = std::min(low, t.at(i)), max = std::max(max, t.at(i));
+    for (std::size_t i = 0; i < width * height; ++i)
+      if (const float v = t.at(i); std::isfinite(v)) low = std::min(low, v), max = std::max(max, v);
   }
+  const float undecided = spec_.what == MapSpec::What::argmax && classes_ < 256 ? 255 : 0;
+  std::size_t finite = 0;
   for (std::size_t y = 0; y < h; ++y) {
     for (std::size_t x = 0; x < w; ++x) {
       const std::size_t at = (top + y) * width + left + x, out = y * w + x;
       float v = t.at(at);
       if (spec_.what == MapSpec::What::value) {
+        finite += std::isfinite(v) ? 1 : 0;
         reinterpret_cast<float*>(to)[out] = v;
         continue;
       }
       if (spec_.what == MapSpec::What::argmax) {
-        std::size_t best = 0;
-        for (std::size_t c = 1; c < classes_; ++c)
-          if (const float other = t.at(c * width * height + at); other > v) best = c, v = other;
-        v = classes_ > 1 ? static_cast<float>(best) : v;
+        const Largest best = largest_of(0, classes_, [&](std::size_t c) { return t.at(c * width * height + at); });
+        v = classes_ > 1 && std::isfinite(best.value) ? static_cast<float>(best.place) : best.value;
       } else if (spec_.sigmoid) {
-        v = 255 / (1 + std::exp(-v));
-      } else {
+        v = 255 * sigmoid(v);
+      } else if (std::isfinite(v)) {
         v = max > low ? 255 * (v - low) / (max - low) : 0;
       }
-      to[out] =
-          static_cast<std::byte>(std::isfinite(v) ? static_cast<int>(std::clamp(std::nearbyint(v), 0.0f, 255.0f)) : 0);
+      finite += std::isfinite(v) ? 1 : 0;
+      to[out] = static_cast<std::byte>(std::isfinite(v) ? std::clamp(std::nearbyint(v), 0.0f, 255.0f) : undecided);
     }
   }
   leat_part& part = *target.parts;
   wrote(part, static_cast<std::uint32_t>(h), w * h * (spec_.what == MapSpec::What::value ? 4 : 1));
   if (part.item == LEAT_ITEM_FRAME) part.dims[1] = static_cast<std::uint32_t>(w);
-  return 0;
+  return {.numbers = numbers_of(finite == w * h, finite != 0)};
 }
 
 }  // namespace leat::exec

@@ -4,6 +4,8 @@
 //   matte   [h, w] or [h, w, 1]: 0..255, uint8; without act stretched from the least to the most (U2-Net's own code),
 //   with
 //           act=sigmoid of the value itself
+// A cell that is not finite is 255 with argmax, as data sets write "no class" (0 where there are 256 classes), 0 with
+// matte, and stays as it is with value.
 // Where the model leaves h and w open, they are at most the picture's; behind a detector they must be as large as it.
 #pragma once
 
@@ -21,7 +23,7 @@ class MapPost final : public Post {
   static MapSpec parse(SpecLine& words);
   static Result<std::unique_ptr<MapPost>> open(const MapSpec& spec, const PostSetting& setting);
   [[nodiscard]] std::vector<PartSpec> parts() const override { return {part_}; }
-  std::uint32_t run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override;
+  Answered run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override;
 
  private:
   MapSpec spec_;

@@ -48,10 +48,11 @@ void Masks::begin(const PostTarget& target, leat_part& part) noexcept {
   count_ = used_ = 0;
 }
 
-void Masks::draw(const ItemTensor& prototypes, const Box& box, float width, float height) noexcept {
+bool Masks::draw(const ItemTensor& prototypes, const Box& box, float width, float height) noexcept {
   const PartSpec need = part();
   const PartPlace place = place_of(target_->result, *entry_, need, 0);
-  if (place.array == nullptr || count_ == LEAT_MAX_DETECTIONS) return;
+  if (place.array == nullptr || count_ == LEAT_MAX_DETECTIONS) return true;
+  bool finite = true;
   const float across = static_cast<float>(columns_) / width, down = static_cast<float>(rows_) / height;
   const std::uint32_t x0 = cell_from(box.x0 * across, columns_), x1 = cell_from(box.x1 * across, columns_);
   const std::uint32_t y0 = cell_from(box.y0 * down, rows_), y1 = cell_from(box.y1 * down, rows_);
@@ -76,12 +77,14 @@ void Masks::draw(const ItemTensor& prototypes, const Box& box, float width, floa
         for (std::uint32_t x = 0; x < mask.width; ++x)
           line_[x] += c_[k] * (floats != nullptr ? floats[from + x] : prototypes.at(from + x));
       }
+      for (std::uint32_t x = 0; x < mask.width; ++x) finite = finite && std::isfinite(line_[x]);
       for (std::uint32_t x = 0; x < mask.width; ++x)
-        if (line_[x] > 0) bits[x / 8] = static_cast<std::uint8_t>(bits[x / 8] | 1u << x % 8);
+        if (line_[x] > 0 && line_[x] < INFINITY) bits[x / 8] = static_cast<std::uint8_t>(bits[x / 8] | 1u << x % 8);
     }
     used_ += mask.bytes;
   }
   reinterpret_cast<leat_mask*>(place.array)[count_++] = mask;
+  return finite;
 }
 
 // The bits stay where they were put, behind room for all masks: the part is as long as to the last of them.

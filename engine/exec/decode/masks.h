@@ -22,16 +22,18 @@ class Masks {
   [[nodiscard]] std::uint32_t coefficients() const noexcept { return static_cast<std::uint32_t>(c_.size()); }
 
   void begin(const PostTarget& target, leat_part& part) noexcept;
-  // The box is in pixels of the model's picture of these sides; coefficient(k) are its numbers.
+  // The box is in pixels of the model's picture of these sides; coefficient(k) are its numbers. False:
+  // what decides some cell of it is not finite, and those cells are not of the object.
   template <class F>
-  void add(std::span<const ItemTensor> outputs, const Box& box, float width, float height, F coefficient) noexcept {
+  [[nodiscard]] bool add(std::span<const ItemTensor> outputs, const Box& box, float width, float height,
+                         F coefficient) noexcept {
     for (std::size_t k = 0; k < c_.size(); ++k) c_[k] = coefficient(k);
-    draw(outputs[prototypes_], box, width, height);
+    return draw(outputs[prototypes_], box, width, height);
   }
   void end() noexcept;
 
  private:
-  void draw(const ItemTensor& prototypes, const Box& box, float width, float height) noexcept;
+  [[nodiscard]] bool draw(const ItemTensor& prototypes, const Box& box, float width, float height) noexcept;
 
   std::uint32_t prototypes_ = 0, rows_ = 0, columns_ = 0;  // the output, and its h and w
   std::vector<float> c_, line_;                            // of the box and of one row of cells

@@ -3,17 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/exec/decode/activation.h"
 #include "engine/exec/picture/preprocess.h"
 #include "engine/exec/spec_line.h"
 
 namespace leat::exec {
 namespace {
 
-std::size_t largest(const ItemTensor& t, std::size_t from, std::size_t count) noexcept {
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < count; ++i)
-    if (t.at(from + i) > t.at(from + best)) best = i;
-  return best;
+Largest largest(const ItemTensor& t, std::size_t from, std::size_t count) noexcept {
+  return largest_of(0, count, [&](std::size_t i) { return t.at(from + i); });
 }
 
 }  // namespace
@@ -79,7 +77,6 @@ Result<std::unique_ptr<PointsPost>> PointsPost::open(const PointsSpec& spec, con
 leat_keypoint PointsPost::told(const ItemTensor& t, std::uint32_t k, float width, float height) const noexcept {
   const std::size_t each = spec_.layout == PointsLayout::xyz ? 3 : 2, at = each * (std::size_t{skipped_} + k);
   const float x = t.at(at), y = t.at(at + 1);
-  if (!std::isfinite(x + y)) return {};  // of score 0
   switch (spec_.unit) {
     case PointsSpec::Unit::one:
       return {x * width, y * height, 1};
@@ -91,12 +88,13 @@ leat_keypoint PointsPost::told(const ItemTensor& t, std::uint32_t k, float width
   return {x, y, 1};
 }
 
-std::uint32_t PointsPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
-  if (target.parts == nullptr) return 0;
+Answered PointsPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
+  if (target.parts == nullptr) return {};
   const auto row = static_cast<std::uint32_t>(std::max(target.detection, 0));
   auto* const to = reinterpret_cast<leat_keypoint*>(place_of(target.result, *target.parts, part_, row).array);
-  if (to == nullptr) return 0;
+  if (to == nullptr) return {};
   const ItemTensor& t = outputs[0];
+  std::uint32_t finite = 0;
   for (std::uint32_t k = 0; k < points_; ++k) {
     leat_keypoint q{};
     if (spec_.layout == PointsLayout::xy || spec_.layout == PointsLayout::xyz) {
@@ -105,25 +103,29 @@ std::uint32_t PointsPost::run(std::span<const ItemTensor> outputs, const PostTar
       q = {t.at(3 * k + 1) * width_, t.at(3 * k) * height_, t.at(3 * k + 2)};
     } else if (spec_.layout == PointsLayout::simcc) {
       const auto across = static_cast<std::size_t>(t.last()), down = static_cast<std::size_t>(outputs[1].last());
-      const std::size_t x = largest(t, k * across, across), y = largest(outputs[1], k * down, down);
-      q = {static_cast<float>(x) / 2, static_cast<float>(y) / 2,
-           (t.at(k * across + x) + outputs[1].at(k * down + y)) / 2};
+      const Largest x = largest(t, k * across, across), y = largest(outputs[1], k * down, down);
+      q = {static_cast<float>(x.place) / 2, static_cast<float>(y.place) / 2, (x.value + y.value) / 2};
     } else {
       const auto h = static_cast<std::size_t>(t.shape[1]), w = static_cast<std::size_t>(t.shape[2]), from = k * h * w;
-      const std::size_t best = largest(t, from, h * w), x = best % w, y = best / w;
+      const Largest largest_cell = largest(t, from, h * w);
+      const std::size_t best = largest_cell.place, x = best % w, y = best / w;
       const auto shift = [&](std::size_t at, std::size_t size, std::size_t step) {
         if (at == 0 || at + 1 >= size) return 0.0f;
         const float d = t.at(from + best + step) - t.at(from + best - step);
         return d > 0 ? 0.25f : d < 0 ? -0.25f : 0.0f;
       };
       q = {(static_cast<float>(x) + shift(x, w, 1)) * width_ / static_cast<float>(w),
-           (static_cast<float>(y) + shift(y, h, w)) * height_ / static_cast<float>(h), t.at(from + best)};
+           (static_cast<float>(y) + shift(y, h, w)) * height_ / static_cast<float>(h), largest_cell.value};
     }
+    if (std::isfinite(q.x + q.y + q.score))
+      ++finite;
+    else
+      q = {};
     to[k] = {target.placement.offset_x + target.placement.scale_x * q.x,
              target.placement.offset_y + target.placement.scale_y * q.y, q.score};
   }
   wrote(*target.parts, 1, part_.bytes);
-  return 0;
+  return {.numbers = numbers_of(finite == points_, finite != 0)};
 }
 
 }  // namespace leat::exec

@@ -6,6 +6,7 @@
 //   xy, xyz  [2 K] or [K, 2], [3 K] or [K, 3]: places that the model tells as they are; the third number is depth and
 //            left out, the score is 1. unit=px|one|half: pixels of the model's picture (default), parts of it, or -1 to
 //            1 across it, (v + 1) * side / 2 (InsightFace). last=K: the last K points only (3d68)
+// A point whose numbers are not finite has the score 0.
 #pragma once
 
 #include "engine/exec/decode/post.h"
@@ -25,7 +26,7 @@ class PointsPost final : public Post {
   static PointsSpec parse(SpecLine& words);
   static Result<std::unique_ptr<PointsPost>> open(const PointsSpec& spec, const PostSetting& setting);
   [[nodiscard]] std::vector<PartSpec> parts() const override { return {part_}; }
-  std::uint32_t run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override;
+  Answered run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override;
 
  private:
   // Point k of `xy` and `xyz`, in pixels of the model's picture.

@@ -1,8 +1,9 @@
 // What every kind of answer has in common: one item's outputs in, its result slot out. Each answer is a room of its own
 // in this folder: a parser of its words, the parts it needs, and run().
 //
-// Thread rule: a Post is used by one thread. Errors: one line when opened; run() cannot fail: values that are not
-// finite are never kept.
+// Thread rule: a Post is used by one thread. Errors: one line when opened; run() cannot fail. Values that are not
+// finite are never shown as a class, a score or a place: what they would have decided is left out, and the answer says
+// so.
 #pragma once
 
 #include <array>
@@ -71,6 +72,16 @@ struct PostSetting {
   std::uint32_t first_head = 0;  // what its first output is called in the labels it gives
 };
 
+// Whether the numbers that decide an answer are finite: all of them; not all, and the rest answers; or too few.
+enum class Numbers : std::uint8_t { all, some, none };
+[[nodiscard]] inline Numbers numbers_of(bool all_finite, bool rest_answers) noexcept {
+  return all_finite ? Numbers::all : rest_answers ? Numbers::some : Numbers::none;
+}
+struct Answered {
+  std::uint32_t found = 0;  // detections written, for the modules that follow
+  Numbers numbers = Numbers::all;
+};
+
 class Post {
  public:
   virtual ~Post() = default;
@@ -78,8 +89,7 @@ class Post {
   [[nodiscard]] virtual std::vector<PartSpec> parts() const { return {}; }
   // Whether run() makes one answer of several pieces.
   [[nodiscard]] virtual bool joins() const { return false; }
-  // Returns the number of detections written, for the modules behind.
-  virtual std::uint32_t run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept = 0;
+  virtual Answered run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept = 0;
 };
 // An answer that is of this kind as a whole: what another kind would have left there is cleared.
 inline void begin_answer(leat_result& result, std::uint32_t kind) noexcept {

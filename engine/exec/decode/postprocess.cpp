@@ -97,9 +97,9 @@ Result<Postprocessor> Postprocessor::open(const PostprocessSpec& spec, std::span
   return out;
 }
 
-std::uint32_t Postprocessor::run(std::span<const leat_tensor> outputs, std::uint32_t row, const Placement& placement,
-                                 const FrameView& frame, std::int32_t detection, leat_result* result, leat_part* parts,
-                                 const Quad* corners, const Piece& piece) noexcept {
+Answered Postprocessor::run(std::span<const leat_tensor> outputs, std::uint32_t row, const Placement& placement,
+                            const FrameView& frame, std::int32_t detection, leat_result* result, leat_part* parts,
+                            const Quad* corners, const Piece& piece) noexcept {
   std::array<ItemTensor, kMaxOutputs> items;
   const std::size_t count = std::min(outputs.size(), items.size());
   for (std::size_t i = 0; i < count; ++i) items[i] = item_of(outputs[i], static_cast<std::int32_t>(row));

@@ -5,8 +5,8 @@
 // (files of their names), lines and text (text/). from=NAME, beside those that read one output alone: that output
 // instead of the first.
 //
-// Thread rule: a Postprocessor is used by one thread. Errors: parse() and open() one line; run() cannot fail: values
-// that are not finite are never kept.
+// Thread rule: a Postprocessor is used by one thread. Errors: parse() and open() one line; run() cannot fail, and says
+// whether the numbers were finite (Answered).
 #pragma once
 
 #include <cstdint>
@@ -43,10 +43,10 @@ class Postprocessor {
 
   // Writes item `row` of the outputs into `result`. detection >= 0: labels that detection and nothing else. A head has
   // one label there however often it runs, and workers of several modules may label one detection at once.
-  // corners, piece: PostTarget's. Returns the number of detections written: what was found, up to the result's room.
-  std::uint32_t run(std::span<const leat_tensor> outputs, std::uint32_t row, const Placement& placement,
-                    const FrameView& frame, std::int32_t detection, leat_result* result, leat_part* parts = nullptr,
-                    const Quad* corners = nullptr, const Piece& piece = {}) noexcept;
+  // corners, piece: PostTarget's. Detections written: what was found, up to the result's room.
+  Answered run(std::span<const leat_tensor> outputs, std::uint32_t row, const Placement& placement,
+               const FrameView& frame, std::int32_t detection, leat_result* result, leat_part* parts = nullptr,
+               const Quad* corners = nullptr, const Piece& piece = {}) noexcept;
   // The parts of the directory that one item's answer needs; `parts` of run() is the first of them.
   [[nodiscard]] std::vector<PartSpec> parts() const { return post_ ? post_->parts() : std::vector<PartSpec>(); }
   [[nodiscard]] bool joins() const { return post_ && post_->joins(); }

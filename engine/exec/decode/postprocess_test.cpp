@@ -95,7 +95,7 @@ class Boxes : public testing::Test {
     const leat_tensor output = tensor(data_, {2, 6, 3, 4});
     auto post = Postprocessor::open(*parse_postprocess("boxes stride=10 score=0.5 iou=0.5"), {&output, 1}, {});
     EXPECT_TRUE(post.ok());
-    return post->run({&output, 1}, row, placement, frame_, -1, &result_);
+    return post->run({&output, 1}, row, placement, frame_, -1, &result_).found;
   }
   std::vector<float> data_;
   FrameView frame_{.width = 1000, .height = 500};
@@ -133,9 +133,11 @@ TEST_F(Boxes, ScoreBelowTheLeastAndValuesThatAreNoNumbersAreNotKept) {
   put(0, 2, 0, 5, {kNan, 1, 1, 1});
   put(0, 3, 0, 5, {-1, -1, 0.5f, 0.5f});  // turned inside out
   EXPECT_EQ(run(0), 0u);
-  put(0, 4, 0, kInf, {kInf, kInf, kInf, kInf});
+  put(0, 4, 0, kInf, {1, 1, 1, 1});
+  put(0, 5, 0, 5, {kInf, kInf, kInf, kInf});
+  EXPECT_EQ(run(0), 0u);
+  put(0, 6, 0, 5, {9, 9, 99, 99});
   ASSERT_EQ(run(0), 1u);
-  EXPECT_FLOAT_EQ(result_.detections[0].score, 1);
   EXPECT_FLOAT_EQ(result_.detections[0].x1, 1000);  // clipped to the frame
 }
 
@@ -148,7 +150,7 @@ TEST(BoxMaps, WhatExceedsTheResultsRoomIsCounted) {
   ASSERT_TRUE(post.ok()) << post.error();
   leat_result result{};
   const FrameView frame{.width = 10 * kCells, .height = 10};
-  EXPECT_EQ(post->run({&output, 1}, 0, {}, frame, -1, &result), std::uint32_t{LEAT_MAX_DETECTIONS});
+  EXPECT_EQ(post->run({&output, 1}, 0, {}, frame, -1, &result).found, std::uint32_t{LEAT_MAX_DETECTIONS});
   EXPECT_EQ(result.detection_count, std::uint32_t{LEAT_MAX_DETECTIONS});
   EXPECT_EQ(result.detections_left_out, 20u);
   EXPECT_GT(result.detections[0].x0, 10 * (kCells - 1));  // the best come first
@@ -162,7 +164,7 @@ TEST(BoxRows, YoloRowsAreCentreAndSize) {
   auto post = Postprocessor::open(*parse_postprocess("boxes layout=rows score=0.5"), {&output, 1}, {});
   ASSERT_TRUE(post.ok()) << post.error();
   leat_result result{};
-  ASSERT_EQ(post->run({&output, 1}, 0, {}, {.width = 100, .height = 100}, -1, &result), 1u);
+  ASSERT_EQ(post->run({&output, 1}, 0, {}, {.width = 100, .height = 100}, -1, &result).found, 1u);
   EXPECT_FLOAT_EQ(result.detections[0].x0, 40);
   EXPECT_FLOAT_EQ(result.detections[0].y1, 45);
   EXPECT_FLOAT_EQ(result.detections[0].score, 0.9f);
@@ -347,7 +349,7 @@ TEST(Postprocess, OutdatedWordsAreUnderstoodAndNamed) {
   const auto kept = [&](std::string_view line) {
     leat_result result{};
     auto post = Postprocessor::open(*parse_postprocess(line), {&output, 1}, {});
-    return post->run({&output, 1}, 0, {}, {.width = 100, .height = 100}, -1, &result);
+    return post->run({&output, 1}, 0, {}, {.width = 100, .height = 100}, -1, &result).found;
   };
   EXPECT_EQ(kept("boxes layout=rows score=0.5 iou=0.5"), 1u);
   EXPECT_EQ(kept("boxes layout=rows score=0.5 overlap=0.5"), 1u);

@@ -44,19 +44,23 @@ Result<std::unique_ptr<SegmentsPost>> SegmentsPost::open(const SegmentsSpec& spe
   return out;
 }
 
-std::uint32_t SegmentsPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
-  if (target.parts == nullptr) return 0;
+Answered SegmentsPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
+  if (target.parts == nullptr) return {};
   const auto row = static_cast<std::uint32_t>(std::max(target.detection, 0));
   auto* const to = reinterpret_cast<leat_keypoint*>(place_of(target.result, *target.parts, part_, row).array);
   const ItemTensor &scores = outputs[scores_], &d = outputs[displacements_];
-  if (to == nullptr || scores.count() > found_.size() || d.count() != 4 * scores.count()) return 0;
+  if (to == nullptr || scores.count() > found_.size() || d.count() != 4 * scores.count()) return {};
   std::size_t count = 0;
+  bool finite = true;
   for (std::uint32_t cell = 0; cell < scores.count(); ++cell) {
     const float score = scores.at(cell);
-    if (!(score > spec_.score_min)) continue;
+    if (score <= spec_.score_min) continue;
     const std::size_t at = 4 * std::size_t{cell};
     const float length = std::hypot(d.at(at + 2) - d.at(at), d.at(at + 3) - d.at(at + 1));
-    if (std::isfinite(length) && length > spec_.length_min) found_[count++] = {score, cell};
+    if (!std::isfinite(score + length))
+      finite = false;
+    else if (length > spec_.length_min)
+      found_[count++] = {score, cell};
   }
   std::sort(found_.begin(), found_.begin() + static_cast<std::ptrdiff_t>(count),
             [](const Found& a, const Found& b) { return a.score != b.score ? a.score > b.score : a.cell < b.cell; });
@@ -72,7 +76,7 @@ std::uint32_t SegmentsPost::run(std::span<const ItemTensor> outputs, const PostT
   // Behind a detector every crop has a row of one length: what is not filled has the score 0.
   if (target.parts->item == LEAT_ITEM_EACH) std::fill_n(to + 2 * kept, 2 * (kMaxSegments - kept), leat_keypoint{});
   wrote(*target.parts, kept, std::uint64_t{kept} * 2 * sizeof(leat_keypoint));
-  return 0;
+  return {.numbers = numbers_of(finite, kept != 0)};
 }
 
 }  // namespace leat::exec

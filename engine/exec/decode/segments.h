@@ -19,7 +19,7 @@ class SegmentsPost final : public Post {
   static SegmentsSpec parse(SpecLine& words);
   static Result<std::unique_ptr<SegmentsPost>> open(const SegmentsSpec& spec, const PostSetting& setting);
   [[nodiscard]] std::vector<PartSpec> parts() const override { return {part_}; }
-  std::uint32_t run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override;
+  Answered run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override;
 
  private:
   struct Found {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/exec/decode/finite.h"
 #include "engine/exec/spec_line.h"
 
 namespace leat::exec {
@@ -72,10 +73,12 @@ std::byte* TensorsPost::place(std::size_t o, const PostTarget& target, std::uint
   return place_of(target.result, target.parts[p], parts_[p], row).array;
 }
 
-std::uint32_t TensorsPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
-  if (target.parts == nullptr) return 0;
+Answered TensorsPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
+  if (target.parts == nullptr) return {};
+  bool finite = true;
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     if (part_of_[o] < 0) continue;
+    finite = finite && all_finite(outputs[o]);
     const auto p = static_cast<std::size_t>(part_of_[o]);
     leat_part& part = target.parts[p];
     const std::uint64_t bytes = outputs[o].count() * leat_dtype_bytes(outputs[o].dtype);
@@ -86,7 +89,7 @@ std::uint32_t TensorsPost::run(std::span<const ItemTensor> outputs, const PostTa
     fold_into(outputs[o], 0, part.dims, &part.rank);
     part.bytes = std::min(bytes, parts_[p].bytes);
   }
-  return 0;
+  return {.numbers = numbers_of(finite, true)};
 }
 
 }  // namespace leat::exec

@@ -1,6 +1,7 @@
 // tensors [names=a,b] [max=1000]: the outputs as they are, one part each, of the model's type and shape without the
 // batch. Where the runtime knows the shape beforehand it writes into the result slot itself; an output whose rows are
-// known only after the run gets room for `max` of them, and one that needs more fails its request alone.
+// known only after the run gets room for `max` of them, and one that needs more fails its request alone. Values that
+// are not finite stay as the model gave them (some models mean them), and the answer says that there are some.
 #pragma once
 
 #include <optional>
@@ -20,7 +21,7 @@ class TensorsPost final : public Post {
   static Result<std::unique_ptr<TensorsPost>> open(const TensorsSpec& spec, const PostSetting& setting);
 
   [[nodiscard]] std::vector<PartSpec> parts() const override { return parts_; }
-  std::uint32_t run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override;
+  Answered run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override;
 
   // Where output `o` of this item is to be written, and the room there; null: nowhere, it was not asked for.
   [[nodiscard]] std::byte* place(std::size_t o, const PostTarget& target, std::uint64_t* room) const noexcept;

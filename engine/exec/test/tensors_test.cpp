@@ -283,6 +283,32 @@ TEST_F(Tensors, AModelThatSaysWhatItIsNeedsNoWords) {
   EXPECT_EQ(result.detections[0].class_id, 1);
 }
 
+// ONNX Runtime's own NaN and infinity: 0 / 0 and 1 / 0. A graph that ends in ArgMax hides them, which the docs say.
+TEST_F(Tensors, WhatTheRuntimeCannotDivideIsNoAnswer) {
+  const std::vector<std::pair<std::string, bool>> kinds = {
+      {"classes", true}, {"classes act=none", true}, {"embedding unit", true}, {"tensors", false}};
+  for (const auto& [post, fails] : kinds)
+    for (const std::vector<float>& divisors : {std::vector<float>{1, 2, 4}, {1, 0, 4}}) {
+      SCOPED_TRACE(post + (divisors[1] == 0 ? " by 0" : ""));
+      G g;
+      g.input("x", G::f32, {"n", 3});
+      g.output(g.op("Div", {"x", g.constant("d", {1, 3}, divisors)}, "y"), G::f32, {"n", 3});
+      auto module = open(g, 4, "tensors", post);
+      ASSERT_TRUE(module.ok()) << module.error();
+      Slot slot(**module);
+      Item item{.result = slot.result()};
+      const Frame frame = Frame().add<float>(LEAT_F32, {3}, {1, 0, 2});
+      item.frame = frame.view(), item.parts = parts_of(slot.result(), 0);
+      ItemReport report;
+      ASSERT_TRUE((*module)->run({&item, 1}, {&report, 1})) << (*module)->error();
+      const bool spoiled = divisors[1] == 0;
+      EXPECT_EQ(report.not_finite, spoiled);
+      EXPECT_EQ(report.reason, fails && spoiled ? Reason::not_finite : Reason::none);
+      EXPECT_EQ(slot.result()->flags, spoiled ? LEAT_RESULT_NOT_FINITE : 0U);
+      EXPECT_EQ((*module)->not_finite(), spoiled);
+    }
+}
+
 TEST(Half, GoesThereAndBack) {
   for (std::uint32_t h = 0; h < 65536; ++h) {
     const float f = float_of_half(static_cast<std::uint16_t>(h));

@@ -75,7 +75,8 @@ struct alignas(64) ReportCell {
   std::uint8_t stage = 0;
   ReportKind kind = ReportKind::batch;
   std::uint16_t first = 0, count = 0;  // results[i] belongs to task first + i of `count`
-  std::uint16_t squeezed = 0;          // of the whole batch: tasks whose picture was too wide for the module (sizes.h)
+  std::uint8_t squeezed = 0;           // of the whole batch: tasks whose picture was too wide for the module (sizes.h)
+  std::uint8_t not_finite = 0;         // of the whole batch: tasks whose model gave numbers that are not finite
   std::uint32_t rows_copied = 0;       // of the whole batch: features that did not lie together
   std::int64_t started_ns = 0;         // CLOCK_MONOTONIC, of the whole batch
   std::int64_t ended_ns = 0;
@@ -83,6 +84,7 @@ struct alignas(64) ReportCell {
   TaskReport results[kResultsPerCell];
 };
 static_assert(sizeof(DispatchCell) == 64 && sizeof(ReportCell) == 64);
+static_assert(kMaxBatch <= UINT8_MAX, "ReportCell counts a batch's tasks in bytes");
 static_assert(std::is_trivially_copyable_v<DispatchCell> && std::is_trivially_copyable_v<ReportCell>);
 static_assert(kDispatchRing >= 2 * (kMaxQueuedBatches * kMaxBatch + kMaxAccessUnits));
 static_assert(kReportRing >=

@@ -37,7 +37,10 @@
   X(no_feature_slot, 19, "no slot was left for its features between two stages; lower the rate")                    \
   X(poison, 20, "workers died while running it or others of its user; see how they ended in leatd's log")           \
   X(result_too_large, 21, "the model's output needs more room than its result slot has; raise max= in postprocess") \
-  X(undecodable, 22, "its access unit or one that it refers to is damaged or missing; the next key picture heals that")
+  X(undecodable, 22,                                                                                                \
+    "its access unit or one that it refers to is damaged or missing; the next key picture heals that")              \
+  X(not_finite, 23,                                                                                                 \
+    "the model answered NaN or infinity where the answer should be; check its input range and precision")
 
 #ifdef __cplusplus
 extern "C" {

@@ -41,6 +41,11 @@ typedef enum leat_result_kind {
   LEAT_RESULT_PARTS = 4       /* the parts alone */
 } leat_result_kind;
 
+/* leat_result.flags. */
+/* Some of the model's numbers were NaN or infinite: boxes, points, labels and cells that they decide are left out, and
+ * tensors hold them as they are. Where nothing was left the frame is failed(not_finite). */
+#define LEAT_RESULT_NOT_FINITE 1u
+
 /* What a part's payload is. LEAT_PART_KINDS(X): X(name, value, text) */
 #define LEAT_PART_KINDS(X)                                                                     \
   X(none, 0, "nothing was written for this frame")                                             \
@@ -145,7 +150,8 @@ typedef struct leat_result {
   /* Which version of the application's models answered: the first 64 bits of the model file's SHA-256 (with several
    * models, or weights in files of their own, of all their hashes: `leat status --json`). 0: it has no model file */
   uint64_t model_version;
-  uint64_t reserved1[2];
+  uint32_t flags; /* LEAT_RESULT_NOT_FINITE, or 0 */
+  uint32_t reserved1[3];
   leat_class classes[LEAT_MAX_CLASSES];
   leat_detection detections[LEAT_MAX_DETECTIONS]; /* best score first */
 } leat_result;

@@ -37,7 +37,8 @@ RESULT = np.dtype(
         ("part_count", "u4"),
         ("checksum", "u8"),
         ("model_version", "u8"),
-        ("reserved1", "u8", 2),
+        ("flags", "u4"),
+        ("reserved1", "u4", 3),
         ("classes", CLASS, 16),
         ("detections", DETECTION, 100),
     ]
@@ -156,6 +157,12 @@ class Result:
         """The first 64 bits of the SHA-256 of the model that answered, or of all of the application's models; `leat
         status` shows the same as 16 hex digits (f"{version:016x}"). 0: it has no model file."""
         return int(self._head["model_version"][0])
+
+    @property
+    def not_finite(self) -> bool:
+        """Some of the model's numbers were NaN or infinite: boxes, points, labels and cells that they decide are left
+        out, and tensors hold them as they are."""
+        return bool(self._head["flags"][0] & 1)
 
     @property
     def detections(self) -> np.ndarray:

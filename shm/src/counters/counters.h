@@ -144,7 +144,8 @@
   X(items, 0, "rows of its batches")                                             \
   X(queue_ns, 0, "time that tasks waited here")                                  \
   X(busy_ns, 0, "time of partitions that its batches took")                      \
-  X(oldest_ns, 1, "when the task that waits longest came here; 0: none waits")
+  X(oldest_ns, 1, "when the task that waits longest came here; 0: none waits")   \
+  X(not_finite, 0, "tasks whose model answered NaN or infinity")
 
 // The causes of its record: nanoseconds that batches of the first kMaxCauses modules took, by module.
 #define LEAT_PARTITION_COUNTERS(X)                                                       \

@@ -50,8 +50,9 @@ Status StreamPool::secure() {
 }
 
 void StreamPool::clear_parts(std::uint32_t slot) noexcept {
-  if (directory_.empty()) return;
   leat_result* const head = result(slot);
+  head->flags = 0;
+  if (directory_.empty()) return;
   head->version = LEAT_RESULT_VERSION;
   head->kind = LEAT_RESULT_NONE;
   head->detection_count = head->detections_left_out = head->class_count = 0;

@@ -36,6 +36,7 @@ void add_result(Json& json, const leat_answer& answer, const AnswerDetail& detai
   const leat_result& result = *answer.result;
   const ClassNames names(answer.stream);
   if (result.model_version != 0) json["model_version"] = version_json(result.model_version);
+  if ((result.flags & LEAT_RESULT_NOT_FINITE) != 0) json["not_finite"] = true;
   if (result.kind == LEAT_RESULT_DETECTIONS) {
     json["detections"] = Json::array();
     for (std::uint32_t i = 0; i < std::min<std::uint32_t>(result.detection_count, LEAT_MAX_DETECTIONS); ++i)

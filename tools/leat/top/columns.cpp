@@ -335,6 +335,8 @@ constexpr Column kModules[] = {
     {"left_out", "left out", "sub-requests over the fan-out cap", Unit::count, 8, 5, count<ModuleCounter::left_out>},
     {"squeezed", "squeezed", "tasks whose picture was too wide for the model, and squeezed", Unit::count, 8, 5,
      count<ModuleCounter::squeezed>},
+    {"not_finite", "not finite", "tasks whose model answered NaN or infinity", Unit::count, 10, 5,
+     count<ModuleCounter::not_finite>},
     {"arrived", "", "tasks that came here", Unit::count, 0, 0, count<ModuleCounter::arrived>},
     {"items", "", "rows of its batches", Unit::count, 0, 0, count<ModuleCounter::items>},
     {"busy_ns", "", "time of partitions that its batches took", Unit::count, 0, 0, count<ModuleCounter::busy_ns>},

@@ -100,8 +100,8 @@ void BoxesPost::declare_parts() {
   if (masks_) mask_part_ = declare(masks_->part());
 }
 
-std::uint32_t BoxesPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
-  if (target.detection >= 0) return 0;  // there is no room for boxes within a box
+Answered BoxesPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
+  if (target.detection >= 0) return {};  // there is no room for boxes within a box
   const Placement& p = target.placement;
   if (p.input_width > 0) width_ = p.input_width, height_ = p.input_height;  // where it varies, this item's
   const BoxesInput in{outputs, width_, height_};
@@ -113,13 +113,14 @@ std::uint32_t BoxesPost::run(std::span<const ItemTensor> outputs, const PostTarg
   leat_part* const masks = entry(target, mask_part_);
   if (masks != nullptr) masks_->begin(target, *masks);
   std::uint32_t kept = 0, left_out = 0;
+  bool finite = !candidates_.not_finite();
   for (const Candidate& c : candidates_.found().first(found)) {
     const leat_detection d = detection_of(c, p, target.frame);
     if (!(d.x1 > d.x0) || !(d.y1 > d.y0)) continue;
     if (kept == LEAT_MAX_DETECTIONS)
       ++left_out;
     else
-      write(in, target, c, d, kept++);
+      finite = write(in, target, c, d, kept++) && finite;
   }
   if (masks != nullptr) masks_->end();
   begin_answer(*target.result, LEAT_RESULT_DETECTIONS);
@@ -127,13 +128,14 @@ std::uint32_t BoxesPost::run(std::span<const ItemTensor> outputs, const PostTarg
   if (leat_part* const part = entry(target, oriented_)) wrote(*part, kept, kept * sizeof(leat_oriented_box));
   if (leat_part* const part = entry(target, points_))
     wrote(*part, kept, std::uint64_t{kept} * layout_->points() * sizeof(leat_keypoint));
-  return kept;
+  return {kept, numbers_of(finite, kept != 0)};
 }
 
-// A kept box with what belongs to it, at this place of the result.
-void BoxesPost::write(const BoxesInput& in, const PostTarget& target, const Candidate& c, leat_detection d,
+// A kept box with what belongs to it, at this place of the result. False: some of that is not finite.
+bool BoxesPost::write(const BoxesInput& in, const PostTarget& target, const Candidate& c, leat_detection d,
                       std::uint32_t place) noexcept {
   const Placement& p = target.placement;
+  bool finite = true;
   target.result->detections[place] = d;
   const auto array_of = [&](const leat_part& part, std::int32_t of) {
     return place_of(target.result, part, parts_[static_cast<std::size_t>(of)], 0).array;
@@ -149,11 +151,17 @@ void BoxesPost::write(const BoxesInput& in, const PostTarget& target, const Cand
                                                                                0};
   if (const leat_part* const part = entry(target, points_)) {
     auto* const to = reinterpret_cast<leat_keypoint*>(array_of(*part, points_)) + place * layout_->points();
-    for (std::uint32_t k = 0; k < layout_->points(); ++k) to[k] = to_frame(p, layout_->point(in, c, k));
+    for (std::uint32_t k = 0; k < layout_->points(); ++k) {
+      leat_keypoint point = layout_->point(in, c, k);
+      if (!std::isfinite(point.x + point.y + point.score)) point = {}, finite = false;  // of score 0
+      to[k] = to_frame(p, point);
+    }
   }
   if (entry(target, mask_part_) != nullptr)
-    masks_->add(in.outputs, from_frame(p, {d.x0, d.y0, d.x1, d.y1}), in.width, in.height,
-                [&](std::size_t k) { return layout_->coefficient(in, c, k); });
+    finite = masks_->add(in.outputs, from_frame(p, {d.x0, d.y0, d.x1, d.y1}), in.width, in.height, [&](std::size_t k) {
+      return layout_->coefficient(in, c, k);
+    }) && finite;
+  return finite;
 }
 
 }  // namespace leat::exec

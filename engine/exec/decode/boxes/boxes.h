@@ -24,12 +24,12 @@ class BoxesPost final : public Post {
   static Result<std::unique_ptr<BoxesPost>> open(const BoxesSpec& spec, const PostSetting& setting);
 
   [[nodiscard]] std::vector<PartSpec> parts() const override { return parts_; }
-  std::uint32_t run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override;
+  Answered run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override;
 
  private:
   void declare_parts();
-  void write(const BoxesInput& in, const PostTarget& target, const Candidate& c, leat_detection d,
-             std::uint32_t place) noexcept;
+  [[nodiscard]] bool write(const BoxesInput& in, const PostTarget& target, const Candidate& c, leat_detection d,
+                           std::uint32_t place) noexcept;
   // The directory's entry of the part that stands at `part` in parts_; null: it has none, or nobody asks for it.
   [[nodiscard]] leat_part* entry(const PostTarget& target, std::int32_t part) const noexcept {
     return part < 0 || target.parts == nullptr ? nullptr : target.parts + part;

@@ -42,14 +42,12 @@ class Columns final : public BoxLayout {
     for (std::size_t row = 0; row < t.count() / n; ++row) {
       float v[kMeanings + 1] = {};  // the last takes what is ignored
       for (std::size_t i = 0; i < meaning_.size(); ++i) v[meaning_[i]] = t.at(row * n + i);
-      if (!(v[kScore] > 0)) continue;
+      if (v[kScore] <= 0 || !out.reaches(v[kScore])) continue;
       Candidate f{v[kCx], v[kCy], v[kW], v[kH], v[kAngle], v[kScore]};
       if (!centred_)
         f.cx = (v[kX0] + v[kX1]) / 2, f.cy = (v[kY0] + v[kY1]) / 2, f.w = v[kX1] - v[kX0], f.h = v[kY1] - v[kY0];
       f.cx *= in.across(spec_), f.w *= in.across(spec_), f.cy *= in.down(spec_), f.h *= in.down(spec_);
-      if (classed_)
-        f.class_id = static_cast<std::int32_t>(std::isfinite(v[kClass]) ? v[kClass] : 0) -
-                     static_cast<std::int32_t>(spec_.first);
+      if (classed_ && !out.take_class(v[kClass], spec_.first, f)) continue;
       f.source = static_cast<std::uint32_t>(row);
       out.add(f);
     }

@@ -41,7 +41,7 @@ class Dfl final : public BoxLayout {
       for (std::size_t cell = 0; cell < grid.cells; ++cell) {
         const std::size_t row = grid.first + cell;
         const Largest best = largest_of(0, classes_, [&](std::size_t c) { return scores.at(row * wide + c); });
-        if (!(best.value >= out.score_min())) continue;
+        if (!out.reaches(best.value)) continue;
         std::array<float, 4> to{};  // left, top, right, bottom
         for (std::size_t k = 0; k < 4; ++k)
           to[k] = stride * expected(boxes, row * wide_box + (together_ ? classes_ : 0) + k * bins_);

@@ -1,7 +1,8 @@
 // A layout of boxes: how one family of detectors writes its boxes into its outputs. Each is a file of its own in this
 // folder, and a row of the table in layouts.cpp; boxes.h says what is the same for all of them.
 //
-// Thread rule: one thread. Errors: open() one line; the rest cannot fail: values that are not finite are never kept.
+// Thread rule: one thread. Errors: open() one line; the rest cannot fail. A row whose score, place or class is not
+// finite is no box, and is noted; one below the least score is not looked at further, whatever its place is.
 #pragma once
 
 #include <memory>
@@ -47,17 +48,29 @@ class Candidates {
  public:
   void allocate(std::size_t max, float score_min) { all_.resize(max), score_min_ = score_min; }
   // visible: where the frame lies in the model's picture.
-  void begin(const Box& visible) noexcept { count_ = 0, visible_ = visible; }
+  void begin(const Box& visible) noexcept { count_ = 0, not_finite_ = false, visible_ = visible; }
 
   [[nodiscard]] float score_min() const noexcept { return score_min_; }
+  // Whether a row of this score can be a box. -inf is below every least score; infinity and what is no number are
+  // noted.
+  [[nodiscard]] bool reaches(float score) noexcept { return reaches(score, score_min_); }
+  [[nodiscard]] bool reaches(float score, float min) noexcept {
+    if (!(score < INFINITY)) not_finite_ = true;
+    return score < INFINITY && score >= min;
+  }
+  // Takes the class that the outputs name, where `first` is the first one's number. False: it is none.
+  [[nodiscard]] bool take_class(float named, std::uint32_t first, Candidate& c) noexcept;
   void add(const Candidate& c) noexcept;
   // Cut to what the frame shows before it is compared with others.
   void add_visible(Box box, float score, std::size_t class_id, std::size_t source) noexcept;
   [[nodiscard]] std::span<Candidate> found() noexcept { return {all_.data(), count_}; }
+  void note_not_finite() noexcept { not_finite_ = true; }
+  [[nodiscard]] bool not_finite() const noexcept { return not_finite_; }  // of what would have been a box
 
  private:
   std::vector<Candidate> all_;
   std::size_t count_ = 0;
+  bool not_finite_ = false;
   float score_min_ = 0;
   Box visible_;
 };

@@ -48,7 +48,7 @@ class Levels final : public BoxLayout {
       for (std::size_t i = 0; i < in.outputs[levels_[l].scores].count(); ++i) {
         Candidate c;
         c.score = score(in, levels_[l], i);
-        if (!(c.score >= out.score_min())) continue;
+        if (!out.reaches(c.score)) continue;
         place(in, levels_[l], i, &c);
         c.output = l, c.source = static_cast<std::uint32_t>(i);
         out.add(c);
@@ -92,7 +92,9 @@ class Levels final : public BoxLayout {
   [[nodiscard]] float score(const BoxesInput& in, const Level& level, std::size_t i) const noexcept {
     const float score = in.outputs[level.scores].at(i);
     if (!yunet_) return score;
-    return std::sqrt(std::clamp(score, 0.0f, 1.0f) * std::clamp(in.outputs[level.objects].at(i), 0.0f, 1.0f));
+    const float object = in.outputs[level.objects].at(i);
+    if (!std::isfinite(score + object)) return score + object;  // cut to 1, infinity would be certain
+    return std::sqrt(std::clamp(score, 0.0f, 1.0f) * std::clamp(object, 0.0f, 1.0f));
   }
   void place(const BoxesInput& in, const Level& level, std::size_t i, Candidate* c) const noexcept {
     const ItemTensor& b = in.outputs[level.boxes];

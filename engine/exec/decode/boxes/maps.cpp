@@ -29,7 +29,7 @@ class Maps final : public BoxLayout {
     const float min = min_logit(out.score_min());
     for (std::size_t cell = 0; cell < cells; ++cell) {
       const Largest best = largest_of(0, classes_, [&](std::size_t c) { return logits[c * cells + cell]; });
-      if (!(best.value >= min)) continue;
+      if (!out.reaches(best.value, min)) continue;
       const auto side = [&](std::size_t k) { return sides[k * cells + cell]; };
       const float x = static_cast<float>(cell % columns) + 0.5f, y = static_cast<float>(cell / columns) + 0.5f;
       const Box box{(x - side(0)) * stride_, (y - side(1)) * stride_, (x + side(2)) * stride_, (y + side(3)) * stride_};

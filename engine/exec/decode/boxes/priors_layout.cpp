@@ -25,7 +25,7 @@ class PriorsLayout final : public BoxLayout {
       const auto value = [&](std::size_t c) { return priors_.score(in.outputs, p, c); };
       const Largest best = largest_of(first_, priors_.classes(), value);
       const float score = score_of(act_, best.value, priors_.classes(), value);
-      if (!(score >= out.score_min())) return;
+      if (!out.reaches(score)) return;
       const Priors::CentredBox b = priors_.box(in.outputs, p);
       out.add({b.cx, b.cy, b.w, b.h, 0, score, static_cast<std::int32_t>(best.place - first_), p.level, p.row});
     });

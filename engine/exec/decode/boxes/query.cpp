@@ -44,6 +44,7 @@ class Query final : public BoxLayout {
       Candidate c{v[0] * sx, v[1] * sy, v[2] * sx, v[3] * sy};
       if (spec_.order == BoxOrder::xyxy)
         c = {(v[0] + v[2]) / 2 * sx, (v[1] + v[3]) / 2 * sy, (v[2] - v[0]) * sx, (v[3] - v[1]) * sy};
+      if (!out.reaches(best.value, -INFINITY)) continue;
       c.score = score_of(spec_.act, best.value, columns, value);
       c.class_id = static_cast<std::int32_t>(best.place) - static_cast<std::int32_t>(spec_.first);
       c.source = static_cast<std::uint32_t>(i);

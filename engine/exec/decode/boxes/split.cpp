@@ -20,7 +20,7 @@ class Split final : public BoxLayout {
 
   void gather(const BoxesInput& in, Candidates& out) noexcept override {
     const ItemTensor &boxes = in.outputs[boxes_], &scores = in.outputs[scores_];
-    const std::size_t n = static_cast<std::size_t>(boxes.last()), count = rows(in);
+    const std::size_t n = static_cast<std::size_t>(boxes.last()), count = rows(in, out);
     for (std::size_t i = 0; i < count; ++i) {
       float v[4];
       for (std::size_t k = 0; k < 4; ++k) v[k] = boxes.at(i * n + k);
@@ -30,8 +30,10 @@ class Split final : public BoxLayout {
       c.cx *= in.across(spec_), c.w *= in.across(spec_), c.cy *= in.down(spec_), c.h *= in.down(spec_);
       c.score = scores_ == boxes_ ? boxes.at(i * n + 4) : scores.at(i);
       if (spec_.act == Activation::sigmoid) c.score = sigmoid(c.score);
-      if (labels_ != kNoOutput && i < in.outputs[labels_].count())
-        c.class_id = static_cast<std::int32_t>(in.outputs[labels_].at(i)) - static_cast<std::int32_t>(spec_.first);
+      if (!out.reaches(c.score)) continue;
+      if (labels_ != kNoOutput && i < in.outputs[labels_].count() &&
+          !out.take_class(in.outputs[labels_].at(i), spec_.first, c))
+        continue;
       c.source = static_cast<std::uint32_t>(i);
       out.add(c);
     }
@@ -54,13 +56,14 @@ class Split final : public BoxLayout {
       scores_ = place;
     }
   }
-  [[nodiscard]] std::size_t rows(const BoxesInput& in) const noexcept {
+  [[nodiscard]] std::size_t rows(const BoxesInput& in, Candidates& out) const noexcept {
     const ItemTensor& boxes = in.outputs[boxes_];
     std::size_t rows = boxes.count() / static_cast<std::size_t>(boxes.last());
     if (scores_ != boxes_) rows = std::min(rows, in.outputs[scores_].count());
-    if (count_ != kNoOutput && in.outputs[count_].count() > 0)
-      rows = std::min(rows, static_cast<std::size_t>(std::max(in.outputs[count_].at(0), 0.0f)));
-    return rows;
+    if (count_ == kNoOutput || in.outputs[count_].count() == 0) return rows;
+    const float said = in.outputs[count_].at(0);
+    if (!std::isfinite(said)) return out.note_not_finite(), 0;
+    return std::min(rows, static_cast<std::size_t>(std::clamp(said, 0.0F, static_cast<float>(rows))));
   }
 
   BoxesSpec spec_;

@@ -38,14 +38,14 @@ class Yolo5 final : public BoxLayout {
     const ItemTensor& t = in.outputs[0];
     if (decoded_) {
       for (std::size_t row = 0; row < static_cast<std::size_t>(t.shape[0]); ++row)
-        if (Candidate c; scored(t, row, out.score_min(), &c)) out.add(c);
+        if (Candidate c; scored(t, row, out, &c)) out.add(c);
       return;
     }
     std::size_t row = 0;
     for (const std::uint32_t stride : kStrides)
       for (std::uint32_t y = 0; y < static_cast<std::uint32_t>(in.height) / stride; ++y)
         for (std::uint32_t x = 0; x < static_cast<std::uint32_t>(in.width) / stride; ++x)
-          if (Candidate c; scored(t, row++, out.score_min(), &c)) {
+          if (Candidate c; scored(t, row++, out, &c)) {
             const auto s = static_cast<float>(stride);
             c.cx = (c.cx + static_cast<float>(x)) * s, c.cy = (c.cy + static_cast<float>(y)) * s;
             c.w = std::exp(c.w) * s, c.h = std::exp(c.h) * s;
@@ -65,10 +65,10 @@ class Yolo5 final : public BoxLayout {
 
  private:
   // A row as it stands there; false: its objectness alone is below the least.
-  bool scored(const ItemTensor& t, std::size_t row, float score_min, Candidate* c) const noexcept {
+  bool scored(const ItemTensor& t, std::size_t row, Candidates& out, Candidate* c) const noexcept {
     const std::size_t at = row * static_cast<std::size_t>(t.shape[1]);
     const float object = t.at(at + 4);
-    if (!(object >= score_min)) return false;
+    if (!out.reaches(object)) return false;
     const std::size_t scores = at + 5 + 2 * std::size_t{points_};
     const Largest best = largest_of(0, classes_, [&](std::size_t i) { return t.at(scores + i); });
     *c = {t.at(at), t.at(at + 1), t.at(at + 2), t.at(at + 3)};

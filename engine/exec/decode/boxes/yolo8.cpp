@@ -25,7 +25,7 @@ class Yolo8 final : public BoxLayout {
     for (std::size_t i = 0; i < m; ++i) {
       const auto row = [&](std::size_t r) { return t.at(r * m + i); };
       const Largest best = largest_of(0, classes_, [&](std::size_t c) { return row(4 + c); });
-      if (!(best.value >= out.score_min())) continue;
+      if (!out.reaches(best.value)) continue;
       Candidate c{row(0), row(1), row(2), row(3), angle_ ? row(rows - 1) : 0, best.value};
       if (cut_) {
         out.add_visible(c.corners(), best.value, best.place, i);

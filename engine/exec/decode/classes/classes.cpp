@@ -32,15 +32,14 @@ void label(leat_detection& d, const leat_label& given) noexcept {
   }
 }
 
-// Whether value `a` stands before value `b`: larger, or as large and earlier; what is not a number is last.
+// Whether value `a` stands before value `b`: larger, or as large and earlier.
 template <class Value>
 bool before(const Value& value, std::size_t a, std::size_t b) noexcept {
   const float x = value(a), y = value(b);
-  if (std::isnan(x) || std::isnan(y)) return !std::isnan(x) || (std::isnan(y) && a < b);
   return x != y ? x > y : a < b;
 }
 
-// By repeated search: there are at most 16, and it needs no memory.
+// By repeated search: there are at most 16, and it needs no memory. Of usable values.
 template <class Value>
 std::uint32_t best_of(std::size_t count, Activation act, std::span<leat_class> to, const Value& value) noexcept {
   const auto wanted = static_cast<std::uint32_t>(std::min(to.size(), count));
@@ -57,7 +56,7 @@ std::uint32_t best_of(std::size_t count, Activation act, std::span<leat_class> t
   for (leat_class& c : to.first(wanted)) {
     const float v = value(static_cast<std::size_t>(c.class_id));
     c.score = act == Activation::softmax ? softmax(v) : score_of(act, v, count, value);
-    if (!std::isfinite(c.score)) c.score = 0;
+    if (!std::isfinite(c.score)) c.score = 0;  // act=none of -inf
   }
   return wanted;
 }
@@ -70,17 +69,18 @@ auto with_values(const ItemTensor& head, Use&& use) noexcept {
   return use(head.count(), [values](std::size_t i) { return values[i]; });
 }
 
-// Whether chances can be made of its values: none is infinite or not a number.
-bool usable(const ItemTensor& head) noexcept {
-  return with_values(head, [](std::size_t count, const auto& value) {
-    return count != 0 && std::isfinite(Softmax(count, value).sum);
-  });
+// Whether chances can be made of the values: none is infinite or no number, but for -inf beside finite ones.
+template <class Value>
+bool usable(std::size_t count, const Value& value) noexcept {
+  return count != 0 && std::isfinite(Softmax(count, value).sum);
 }
 
 }  // namespace
 
 std::uint32_t best_classes(const ItemTensor& head, Activation act, std::span<leat_class> to) noexcept {
-  return with_values(head, [&](std::size_t count, const auto& value) { return best_of(count, act, to, value); });
+  return with_values(head, [&](std::size_t count, const auto& value) {
+    return usable(count, value) ? best_of(count, act, to, value) : 0;
+  });
 }
 
 void parse_classes(SpecLine& words, ClassesSpec* spec) {
@@ -111,20 +111,21 @@ Result<std::unique_ptr<ClassesPost>> ClassesPost::open(const ClassesSpec& spec, 
   return out;
 }
 
-std::uint32_t ClassesPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
+Answered ClassesPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
   leat_result& result = *target.result;
-  if (target.detection < 0) begin_answer(result, LEAT_RESULT_CLASSES);
-  for (std::uint32_t head = 0; head < outputs.size(); ++head) {
-    if (!usable(outputs[head])) continue;
-    if (target.detection < 0) {
-      result.class_count = best_classes(outputs[head], spec_.act, {result.classes, spec_.top});
-      return 0;
-    }
-    leat_class best{};
-    best_classes(outputs[head], spec_.act, {&best, 1});
-    label(result.detections[target.detection], {first_head_ + head, best.class_id, best.score});
+  if (target.detection < 0) {
+    begin_answer(result, LEAT_RESULT_CLASSES);
+    result.class_count = best_classes(outputs[0], spec_.act, {result.classes, spec_.top});
+    return {.numbers = numbers_of(result.class_count != 0, false)};
   }
-  return 0;
+  std::size_t named = 0;
+  for (std::uint32_t head = 0; head < outputs.size(); ++head) {
+    leat_class best{};
+    if (best_classes(outputs[head], spec_.act, {&best, 1}) == 0) continue;
+    label(result.detections[target.detection], {first_head_ + head, best.class_id, best.score});
+    ++named;
+  }
+  return {.numbers = numbers_of(named == outputs.size(), named != 0)};
 }
 
 }  // namespace leat::exec

@@ -34,16 +34,17 @@ Result<std::unique_ptr<HeadsPost>> HeadsPost::open(const ClassesSpec& spec, cons
   return out;
 }
 
-std::uint32_t HeadsPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
-  if (target.parts == nullptr) return 0;
+Answered HeadsPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
+  if (target.parts == nullptr) return {};
   const auto row = static_cast<std::uint32_t>(std::max(target.detection, 0));
   auto* const to = reinterpret_cast<leat_class*>(place_of(target.result, *target.parts, part_, row).array);
-  if (to == nullptr) return 0;
+  if (to == nullptr) return {};
   std::fill_n(to, std::size_t{heads_} * spec_.top, leat_class{});
+  std::uint32_t named = 0;
   for (std::uint32_t h = 0; h < heads_ && h < outputs.size(); ++h)
-    best_classes(outputs[h], spec_.act, {to + std::size_t{h} * spec_.top, spec_.top});
+    if (best_classes(outputs[h], spec_.act, {to + std::size_t{h} * spec_.top, spec_.top}) != 0) ++named;
   wrote(*target.parts, heads_, part_.bytes);
-  return 0;
+  return {.numbers = numbers_of(named == heads_, named != 0)};
 }
 
 }  // namespace leat::exec

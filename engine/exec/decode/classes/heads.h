@@ -14,7 +14,7 @@ class HeadsPost final : public Post {
   static ClassesSpec parse(SpecLine& words);
   static Result<std::unique_ptr<HeadsPost>> open(const ClassesSpec& spec, const PostSetting& setting);
   [[nodiscard]] std::vector<PartSpec> parts() const override { return {part_}; }
-  std::uint32_t run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override;
+  Answered run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override;
 
  private:
   ClassesSpec spec_;

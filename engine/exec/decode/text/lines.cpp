@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/exec/decode/activation.h"
 #include "engine/exec/picture/preprocess.h"
 #include "engine/exec/spec_line.h"
 
@@ -57,7 +58,7 @@ bool LinesPost::map_of(const ItemTensor& t, const PostTarget& target, Map* out) 
   if (out->height > leftmost_.size() || std::size_t{out->width} * out->height != t.count()) return false;
   out->cells = static_cast<const float*>(t.data);
   if (t.dtype != LEAT_F32 || spec_.sigmoid) {
-    for (std::size_t i = 0; i < t.count(); ++i) scratch_[i] = spec_.sigmoid ? 1 / (1 + std::exp(-t.at(i))) : t.at(i);
+    for (std::size_t i = 0; i < t.count(); ++i) scratch_[i] = spec_.sigmoid ? sigmoid(t.at(i)) : t.at(i);
     out->cells = scratch_.data();
   }
   const Placement& p = target.placement;
@@ -144,14 +145,16 @@ float LinesPost::mean_within(const Map& map, const leat_oriented_box& b) const n
   return count == 0 ? 0 : static_cast<float>(sum / static_cast<double>(count));
 }
 
-std::uint32_t LinesPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
+Answered LinesPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
   leat_result* const result = target.result;
   result->kind = LEAT_RESULT_DETECTIONS;
   result->detection_count = result->detections_left_out = 0;
   found_count_ = 0;
   Map map;
+  bool finite = true;
   if (map_of(outputs[0], target, &map)) {
     const std::uint32_t cells = map.width * map.height;
+    finite = std::all_of(map.cells, map.cells + cells, [](float v) { return std::isfinite(v); });
     std::fill_n(seen_.begin(), cells, std::uint8_t{0});
     for (std::uint32_t i = 0; i < cells; ++i)
       if (seen_[i] == 0 && map.cells[i] > spec_.threshold) take_region(map, i);
@@ -184,7 +187,7 @@ std::uint32_t LinesPost::run(std::span<const ItemTensor> outputs, const PostTarg
   }
   result->detection_count = kept;
   if (rows != nullptr) wrote(*target.parts, kept, kept * sizeof(leat_oriented_box));
-  return kept;
+  return {kept, numbers_of(finite, kept != 0)};
 }
 
 }  // namespace leat::exec

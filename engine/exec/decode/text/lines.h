@@ -28,7 +28,7 @@ class LinesPost final : public Post {
   static LinesSpec parse(SpecLine& words);
   static Result<std::unique_ptr<LinesPost>> open(const LinesSpec& spec, const PostSetting& setting);
   [[nodiscard]] std::vector<PartSpec> parts() const override { return {part_}; }
-  std::uint32_t run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override;
+  Answered run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override;
 
  private:
   struct Map {  // one item's, and where its cells lie in the frame

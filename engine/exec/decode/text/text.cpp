@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "engine/exec/decode/activation.h"
 #include "engine/exec/decode/classes/class_names.h"
 #include "engine/exec/model_files/pinned_models.h"
 #include "engine/exec/picture/preprocess.h"
@@ -97,28 +98,28 @@ Result<std::unique_ptr<TextPost>> TextPost::open(const TextSpec& spec, const Pos
   return out;
 }
 
-// The best class of every step.
+// The best class of every step. A step that has none, because its scores are not finite, leaves the line unread.
 void TextPost::read(const ItemTensor& t) noexcept {
   const std::size_t classes = classes_.size(), steps = std::min(t.count() / classes, piece_.size());
   for (std::size_t step = 0; step < steps; ++step) {
     const auto value = [&](std::size_t c) {
       return t.at(spec_.classes_first ? c * (t.count() / classes) + step : step * classes + c);
     };
-    std::size_t best = 0;
-    for (std::size_t c = 1; c < classes; ++c)
-      if (value(c) > value(best)) best = c;
-    piece_[step] = {static_cast<std::uint32_t>(best), value(best)};
+    const Largest best = largest_of(0, classes, value);
+    piece_[step] = {static_cast<std::uint32_t>(best.place), best.value};
+    finite_ = finite_ && std::isfinite(best.value);
   }
   piece_steps_ = steps;
 }
 
-std::uint32_t TextPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
-  if (target.parts == nullptr) return 0;
+Answered TextPost::run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept {
+  if (target.parts == nullptr) return {};
   const auto row = static_cast<std::uint32_t>(std::max(target.detection, 0));
   const PartPlace place = place_of(target.result, *target.parts, part_, row);
-  if (place.array == nullptr) return 0;
-  read(outputs[0]);
+  if (place.array == nullptr) return {};
   const Piece& piece = target.piece;
+  if (piece.index == 0) finite_ = true;
+  read(outputs[0]);
   if (piece.index == 0) {
     line_steps_ = 0;
     columns_per_step_ =
@@ -126,8 +127,10 @@ std::uint32_t TextPost::run(std::span<const ItemTensor> outputs, const PostTarge
   }
   const auto at = static_cast<std::size_t>(std::nearbyint(piece.start / columns_per_step_));
   line_steps_ = join_steps(line_, line_steps_, std::span(piece_).first(piece_steps_), at);
-  if (piece.index + 1 == piece.count) write(target, place);
-  return 0;
+  if (piece.index + 1 != piece.count) return {};
+  if (!finite_) line_steps_ = 0;
+  write(target, place);
+  return {.numbers = numbers_of(finite_, false)};
 }
 
 void TextPost::write(const PostTarget& target, const PartPlace& place) const noexcept {

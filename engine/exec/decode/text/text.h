@@ -28,7 +28,7 @@ class TextPost final : public Post {
   static Result<std::unique_ptr<TextPost>> open(const TextSpec& spec, const PostSetting& setting);
   [[nodiscard]] std::vector<PartSpec> parts() const override { return {part_}; }
   [[nodiscard]] bool joins() const override { return !spec_.slots; }
-  std::uint32_t run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override;
+  Answered run(std::span<const ItemTensor> outputs, const PostTarget& target) noexcept override;
 
  private:
   static Result<std::vector<std::string>> keys_of(const std::string& name, std::string_view model);
@@ -38,6 +38,7 @@ class TextPost final : public Post {
   std::vector<std::string> classes_;
   std::vector<CtcStep> piece_, line_;  // room for what one piece and what all can have
   std::size_t piece_steps_ = 0, line_steps_ = 0;
+  bool finite_ = true;          // the best score of every step so far
   float columns_per_step_ = 1;  // of the first piece
   PartSpec part_;
 };

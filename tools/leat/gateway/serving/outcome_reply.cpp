@@ -19,6 +19,7 @@ int status_of(leat_outcome outcome, leat_reason reason, bool own_stream, bool wo
     case LEAT_REASON_poison:
     case LEAT_REASON_result_too_large:
     case LEAT_REASON_undecodable:
+    case LEAT_REASON_not_finite:
     case LEAT_REASON_sibling_dropped:
       return 500;
     default:

@@ -123,6 +123,15 @@ const StreamFigures* first_away(const Second& second) {
   return first;
 }
 
+// Streams can be well while models answer no numbers: their boxes are left out.
+std::string not_finite_text(const Second& second) {
+  for (const ModuleFigures& m : second.modules)
+    if (known(m.not_finite_minute) && m.not_finite_minute > 0)
+      return m.name + " answered NaN or infinity " + whole(m.not_finite_minute) +
+             (m.not_finite_minute == 1 ? " time" : " times") + " in 60 s";
+  return {};
+}
+
 std::string room_text(const Second& second) {
   const PartitionFigures* fullest = nullptr;
   for (const PartitionFigures& p : second.partitions)
@@ -182,6 +191,7 @@ Because because_of(State state, const Reading& reading, const Second& second, do
   }
   if (reading.total.minute.seconds <= 0 || reading.watched_ns < 2 * kSecondNs)
     return {"room", "- (measured from now on)"};
+  if (const std::string not_finite = not_finite_text(second); !not_finite.empty()) return {"meanwhile", not_finite};
   return {"room", room_text(second)};
 }
 

@@ -107,7 +107,8 @@ struct ModuleFigures {
   float oldest = kUnknownFigure;                           // ms that the one that waits longest has waited
   float come = kUnknownFigure, given_up = kUnknownFigure;  // a second
   float squeezed = kUnknownFigure;
-  float held = kUnknownFigure;  // partitions' worth of time, of 5 s
+  float not_finite_minute = kUnknownFigure;  // answers that NaN or infinity spoiled, in 60 s
+  float held = kUnknownFigure;               // partitions' worth of time, of 5 s
 };
 
 struct ClientFigures {

@@ -172,6 +172,8 @@ ModuleFigures measure_module(const Windows& windows, const RecordSnapshot& recor
     out.come = five.rate(ModuleCounter::arrived);
     out.given_up = five.rate(ModuleCounter::dropped);
   }
+  if (const Span minute = span_of_record(windows, windows.minute, record))
+    out.not_finite_minute = static_cast<float>(minute.delta(ModuleCounter::not_finite));
   out.waiting = gauge(record, ModuleCounter::queued);
   out.left_out = gauge(record, ModuleCounter::left_out);
   out.squeezed = gauge(record, ModuleCounter::squeezed);

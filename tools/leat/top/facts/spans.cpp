@@ -27,6 +27,7 @@ Loss loss_of(Reason reason) noexcept {
     case Reason::poison:
     case Reason::result_too_large:
     case Reason::undecodable:
+    case Reason::not_finite:
       return Loss::fault;
     default:
       return Loss::none;

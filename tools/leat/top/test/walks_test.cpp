@@ -127,6 +127,17 @@ TEST_F(States, WellAndWhatProvesIt) {
   EXPECT_EQ(sentence().word, "room");
 }
 
+TEST_F(States, AModelThatAnswersNoNumbersIsSaidWhileAllIsWell) {
+  EXPECT_EQ(after(12), State::all_well);
+  EXPECT_EQ(sentence().word, "room");
+  world_.not_finite(1, 12);
+  EXPECT_EQ(after(6), State::all_well);
+  EXPECT_EQ(sentence().word + ": " + sentence().reason,
+            "meanwhile: plates/read answered NaN or infinity 12 times in 60 s");
+  EXPECT_EQ(after(90), State::all_well);
+  EXPECT_EQ(sentence().word, "room");
+}
+
 TEST_F(States, OverloadComesAtOnceAndGoesAfterItsTime) {
   after(20);
   std::vector<test::Deed> deeds(4);

@@ -41,6 +41,9 @@ class World {
   // ---- what happens to it ----
   void partition(std::uint32_t index, std::uint64_t state);
   void busy(double share) { busy_ = share; }
+  void not_finite(std::uint32_t module, std::uint64_t answers) {
+    add(rest_.modules[module], shm::ModuleCounter::not_finite, answers);
+  }
   void refuse();
   void close(std::uint32_t stream);
   void open(std::uint32_t stream);  // another life of the record
