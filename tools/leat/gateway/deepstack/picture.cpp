@@ -4,6 +4,8 @@
 #include <cstring>
 #include <memory>
 
+#include "tools/leat/gateway/deepstack/file_end.h"
+
 extern "C" {
 #include <libavcodec/avcodec.h>
 #include <libavutil/display.h>
@@ -64,7 +66,9 @@ tools::StoredPicture DecodedPicture::stored() const noexcept {
 Result<DecodedPicture> decode_picture(std::span<const std::byte> file) {
   const AVCodecID id = codec_of(file);
   if (id == AV_CODEC_ID_NONE) return Error{"the picture is neither JPEG nor PNG"};
-  const Error broken{"the picture cannot be decoded"};
+  if (!(id == AV_CODEC_ID_PNG ? png_has_its_end(file) : jpeg_has_its_end(file)))
+    return Error{"the picture is cut short: its file ends before its data does; send the whole file"};
+  const Error broken{"the picture cannot be decoded: its data is damaged; send it again"};
   av_log_set_level(AV_LOG_FATAL);  // what strangers send is answered, and fills no log
   const AVCodec* const codec = avcodec_find_decoder(id);
   const std::unique_ptr<AVCodecContext, Freed> decoder(avcodec_alloc_context3(codec));
@@ -73,11 +77,14 @@ Result<DecodedPicture> decode_picture(std::span<const std::byte> file) {
   if (!decoder || !frame || !packet || av_new_packet(packet.get(), static_cast<int>(file.size())) < 0) return broken;
   std::memcpy(packet->data, file.data(), file.size());  // its padding is zeroed
   decoder->thread_count = 1;
+  decoder->err_recognition = AV_EF_EXPLODE | AV_EF_CRCCHECK;  // otherwise what is missing is filled with grey
   decoder->max_pixels = std::int64_t{kMaxPictureSide} * kMaxPictureSide;
   if (avcodec_open2(decoder.get(), codec, nullptr) < 0 || avcodec_send_packet(decoder.get(), packet.get()) < 0)
     return broken;
   (void)avcodec_send_packet(decoder.get(), nullptr);
-  if (avcodec_receive_frame(decoder.get(), frame.get()) < 0) return broken;
+  if (avcodec_receive_frame(decoder.get(), frame.get()) < 0 || frame->decode_error_flags != 0 ||
+      (frame->flags & AV_FRAME_FLAG_CORRUPT) != 0)
+    return broken;
   const int longest = std::max(frame->width, frame->height), shortest = std::min(frame->width, frame->height);
   if (shortest < 2 || longest > static_cast<int>(kMaxPictureSide))
     return Error{"a picture has sides of 2 to " + std::to_string(kMaxPictureSide) + " pixels"};

@@ -1,5 +1,7 @@
 // A JPEG or PNG picture that a stranger sent, decoded: only those two decoders are ever opened, by the file's first
-// bytes, and sides are bounded before anything is allocated for them. Any thread. Errors: one line.
+// bytes, and sides are bounded before anything is allocated for them. One that is cut short or damaged is refused as
+// far as its format tells: every cut, every byte of a PNG, and of a JPEG what its decoder cannot read. Any thread.
+// Errors: one line.
 #pragma once
 
 #include <cstddef>
