@@ -53,6 +53,29 @@ std::string_view Head::field(std::string_view name) const noexcept {
   return {};
 }
 
+bool Head::plain_body() const {
+  return std::all_of(fields.begin(), fields.end(), [](const auto& field) {
+    return field.first != "content-encoding" || field.second.empty() || lower_case(field.second) == "identity";
+  });
+}
+
+namespace {
+
+// Of a target in the absolute form, which clients of a proxy send and every server has to take (RFC 9112, 3.2.2), the
+// part after the host; others as they are.
+std::string_view path_of(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (lower_case(target.substr(0, scheme.size())) != scheme) continue;
+    const std::size_t host = scheme.size(), path = target.find_first_of("/?", host);
+    if (path == host) return {};  // it names no host
+    if (path == std::string_view::npos) return "/";
+    return target[path] == '/' ? target.substr(path) : std::string_view{};
+  }
+  return target;
+}
+
+}  // namespace
+
 HeadRead read_head(std::string_view bytes) {
   const std::size_t end = bytes.substr(0, kMaxHeadBytes).find(kEnd);
   if (end == std::string_view::npos) {
@@ -73,7 +96,7 @@ HeadRead read_head(std::string_view bytes) {
   out.bytes = text.size();
   Head& head = out.head;
   head.method = view(message.method_string());
-  const std::string_view target = view(message.target());
+  const std::string_view target = path_of(view(message.target()));
   const std::size_t question = target.find('?');
   head.path = target.substr(0, question);
   if (question != std::string_view::npos) head.query = target.substr(question + 1);

@@ -15,7 +15,7 @@ inline constexpr std::size_t kMaxHeadBytes = 16 * 1024;
 
 struct Head {
   std::string method;  // "GET"
-  std::string path;    // of the target, without its query, as it came
+  std::string path;    // of the target, without its query, scheme and host, as it came
   std::string query;
   std::vector<std::pair<std::string, std::string>> fields;  // names in lower case
   std::uint64_t content_bytes = 0;
@@ -24,6 +24,8 @@ struct Head {
 
   // The first field of that name (in lower case); empty: there is none.
   [[nodiscard]] std::string_view field(std::string_view name) const noexcept;
+  // Whether the body is as it is: Content-Encoding is not there, or identity.
+  [[nodiscard]] bool plain_body() const;
 };
 
 // What became of the bytes that came so far: more are needed (bytes 0, status 0), or a head of `bytes` bytes, or a

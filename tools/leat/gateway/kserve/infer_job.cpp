@@ -22,8 +22,6 @@ void InferJob::begin() {
     bytes = *said;
     if (bytes < whole) max = kMaxHeadJson;
   }
-  if (!channel_->head().field("content-encoding").empty())
-    return refuse(400, "bad_request", "compressed bodies are not taken; send it as it is");
   if (bytes == 0 || bytes > max)
     return refuse(bytes == 0 ? 400 : 413, "bad_request",
                   "a request's JSON has 1 to " + std::to_string(max) + " bytes; send tensors as binary data");

@@ -85,6 +85,7 @@ void FrameJob::refuse(int status, std::string_view reason, std::string_view why)
   ++counts_.by_reason[std::string(reason)];
   Reply out = failure(status, why);
   add_fields(out, serving_.node.options().name, reason, {});
+  if (status == 415) out.fields.emplace_back("Accept-Encoding", "identity");  // RFC 9110, 12.5.3
   done(std::move(out));
 }
 
@@ -105,6 +106,8 @@ void FrameJob::start(Channel& channel) {
   channel_ = &channel;
   channel.give_up_at(channel.began_ns() + model_.slo_ns + kGraceNs);
   if (!serving_.node.ready()) return refuse(503, "not_ready", "not ready: " + serving_.node.why_not());
+  if (!channel.head().plain_body())
+    return refuse(415, "bad_request", "the body's Content-Encoding is not taken: bodies are not unpacked; send it as it is");
   begin();
 }
 
