@@ -130,6 +130,46 @@ class Frames(WithDaemon):
         stream.submit(picture)  # nothing of the failed one is left behind
         next(client.drain()).release()
 
+    def test_what_is_no_picture_of_the_stream_is_refused_and_nothing_is_sent(self) -> None:
+        client = self.connect()
+        stream = client.open_stream("echo", "rgb24", 64, 4, depth=1, slots=1)
+        picture = np.full((4, 64, 3), 200, np.uint8)
+        wrong = [
+            (picture / 255.0, TypeError, "float64 (4, 64, 3)"),
+            (picture.astype(np.float32), TypeError, "float32 (4, 64, 3)"),
+            (picture > 0, TypeError, "bool (4, 64, 3)"),
+            (picture.astype(np.int8), TypeError, "int8 (4, 64, 3)"),
+            ([[1]], TypeError, "int64 (1, 1)"),
+            (np.zeros((1, 1, 3), np.uint8), ValueError, "uint8 (1, 1, 3)"),
+            (np.zeros((4, 64), np.uint8), ValueError, "uint8 (4, 64)"),
+            (np.zeros((1, 4, 64, 3), np.uint8), ValueError, "uint8 (1, 4, 64, 3)"),
+            (np.uint8(7), ValueError, "uint8 ()"),
+        ]
+        for given, error, named in wrong:
+            with self.assertRaises(error) as caught:
+                stream.submit(given)
+            self.assertIn(f"it is {named}, and the stream's are uint8 (4, 64, 3)" if error is TypeError else named, str(caught.exception))
+            self.assertIn("uint8 (4, 64, 3)", str(caught.exception))
+        self.assertEqual(client.in_flight, 0)
+        for right in (picture, np.asfortranarray(picture), picture[::-1], memoryview(picture)):
+            stream.submit(right)
+            with client.next_answer(PATIENCE) as answer:
+                self.assertTrue((answer.array == np.asarray(right)).all())
+
+    def test_a_picture_that_pillow_reads_is_sent_as_it_is(self) -> None:
+        try:
+            from PIL import Image
+        except ImportError:
+            self.skipTest("Pillow (python3-pil) is not installed")
+        image = Image.linear_gradient("L").resize((64, 16)).convert("RGB")
+        client = self.connect()
+        stream = client.open_stream("echo", "rgb24", 64, 16)
+        stream.submit(image)
+        with client.next_answer(PATIENCE) as answer:
+            self.assertEqual(answer.array.tobytes(), image.tobytes())
+        with self.assertRaisesRegex(ValueError, re.escape("uint8 (16, 64)")):
+            stream.submit(image.convert("L"))
+
     def test_a_stream_that_waits_for_grants_is_wanted_while_there_is_room(self) -> None:
         client = self.connect()
         stream = client.open_stream("echo", "gray8", 64, 16, waits_for_grants=True)
@@ -198,6 +238,11 @@ class Tensors(unittest.TestCase):
                 self.assertEqual(set(arrays), {part.name for part in tensors})
                 for part in tensors:
                     self.assertEqual(part.array.shape, arrays[part.name].shape)
+            prepared.submit(np.full(shape, 0.5))  # float64 for float32 is a cast within its kind
+            client.next_answer(PATIENCE).release()
+            for given, error in ((np.ones(shape, np.int32), TypeError), (np.ones(shape, bool), TypeError), (np.ones((1, *shape), np.float32), ValueError)):
+                with self.assertRaisesRegex(error, re.escape(f"{given.dtype} {given.shape}")):
+                    prepared.submit(given)
             module = {a["name"]: a for a in leat.status(daemon.socket)["applications"]}["tensors"]["modules"][0]
             self.assertEqual([(t["dtype"], tuple(t["shape"])) for t in module["inputs"]], [("float32", shape)])
             self.assertTrue(module["inputs"][0]["name"])

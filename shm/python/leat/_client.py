@@ -119,6 +119,25 @@ def _tensor_shapes(tensors: Sequence[TensorSpec]) -> tuple[tuple[np.dtype, tuple
     return tuple(shapes)
 
 
+def _copy(given: object, slot: np.ndarray, tensor: bool) -> None:
+    """Copies into a slot's array what is of its shape and type. NumPy alone would broadcast and cast whatever comes: a
+    picture of 0..1 would become black."""
+    values = np.asarray(given)
+    is_text = f"{values.dtype} {values.shape}"
+    if tensor:
+        if values.dtype != slot.dtype and not (values.dtype.kind == slot.dtype.kind and np.can_cast(values.dtype, slot.dtype, "same_kind")):
+            raise TypeError(f"the tensor cannot be sent: it is {is_text}, and the stream's is {slot.dtype} {slot.shape}; cast it with astype()")
+    elif values.dtype != np.uint8:
+        raise TypeError(
+            f"the picture cannot be sent: it is {is_text}, and the stream's are uint8 {slot.shape}; make pixels of 0 to 255, "
+            "of a picture of 0 to 1 by (255 * picture).round().astype(np.uint8)"
+        )
+    if values.shape != slot.shape:
+        what = "tensor" if tensor else "picture"
+        raise ValueError(f"the {what} cannot be sent: it is {is_text}, and the stream's {slot.dtype} {slot.shape}; send one of that shape")
+    slot[...] = values
+
+
 def _allow_writes(planes: tuple[np.ndarray, ...], allowed: bool) -> None:
     for plane in planes:
         plane.flags.writeable = allowed
@@ -348,9 +367,11 @@ class Stream:
             check(error)
 
     def submit(self, picture: np.ndarray, **options: int) -> int:
-        """Acquires a slot, copies `picture` into its first plane and submits it: the short way for arrays made elsewhere."""
+        """Acquires a slot, copies `picture` into its first plane and submits it: the short way for arrays made elsewhere.
+        A picture is uint8 of the slot's shape. A tensor is of the slot's shape, and its type may be a wider or narrower one
+        of the same kind (float64 for float32). TypeError, ValueError: it is not; nothing was sent."""
         with self.acquire() as frame:
-            frame.array[...] = picture
+            _copy(picture, frame.array, bool(self._shapes))
             return frame.submit(**options)
 
     def submit_unit(self, unit: bytes, **options: int) -> int:
