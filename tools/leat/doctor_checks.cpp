@@ -15,6 +15,7 @@
 #include <fstream>
 
 #include "leat/leat.h"
+#include "shm/src/segments/control_groups.h"
 #include "tools/leat/doctor_gpu.h"
 #include "tools/leat/doctor_workers.h"
 #include "tools/leat/library_search.h"
@@ -162,16 +163,12 @@ Finding cores() {
   const int usable = CPU_COUNT(&mask);
   const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
   Finding finding{.subject = "cores", .found = std::to_string(usable) + " of " + std::to_string(online) + " usable"};
-  const std::string quota = first_line("/sys/fs/cgroup/cpu.max");
-  long used = 0, period = 0;
-  const auto number = std::from_chars(quota.data(), quota.data() + quota.size(), used);
-  if (number.ec == std::errc{}) {
-    std::from_chars(number.ptr + 1, quota.data() + quota.size(), period);
-    if (period > 0) finding.found += ", control group quota of " + std::to_string(used / period) + " cores";
+  if (const shm::CpuQuota quota = shm::cpu_quota(); quota.cores > 0) {
+    finding.found += ", a CPU quota of " + quota_text(quota) + " (" + quota.where + ")";
     finding.health = Health::note;
     finding.cause =
         "a CPU quota stops every thread for the rest of its period once it is used up: latency gets a long tail";
-    finding.cure = "give whole cores instead (cpuset), at least two";
+    finding.cure = "give whole cores instead (cpuset, AllowedCPUs=), at least two";
   } else if (usable < 2) {
     finding.health = Health::note;
     finding.cause =

@@ -124,7 +124,10 @@ Status Supervisor::spawn(Worker& w, const WorkerLink::WorkerEnds& ends) {
       {.words = {binary_, w.setup.partition},
        .environment = w.setup.device.environment,
        .fds = {{output, STDOUT_FILENO}, {output, STDERR_FILENO}, {ends.socket.get(), worker::kControlFd}}});
-  if (!process) return Error{process.error() + "; install leat-worker beside leatd or name it with --worker"};
+  if (!process) {
+    const bool there = ::access(binary_.c_str(), X_OK) == 0;
+    return Error{process.error() + (there ? "" : "; install leat-worker beside leatd or name it with --worker")};
+  }
   w.process = std::move(*process);
   return Done{};
 }

@@ -10,6 +10,7 @@
 #include "engine/worker/link/protocol.h"
 #include "leat/leat.h"
 #include "shm/src/protocol/kernel_features.h"
+#include "tools/base/text/system_reason.h"
 
 namespace leat::daemon {
 namespace {
@@ -27,7 +28,7 @@ Result<WorkerLink::WorkerEnds> WorkerLink::open(bool descriptors) {
   if (!port) return Error{port.error()};
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
-    return Error{std::string("no socket pair: ") + std::strerror(errno)};
+    return Error{"no socket pair: " + text::system_reason(errno)};
   socket_ = shm::Fd(pair[0]);
   shm::Fd theirs(pair[1]);
   if (!descriptors) refuse_descriptors();

@@ -10,6 +10,7 @@
 
 #include "engine/daemon/log.h"
 #include "shm/src/protocol/kernel_features.h"
+#include "tools/base/text/system_reason.h"
 #include "tools/base/text/units.h"
 
 namespace leat::daemon {
@@ -27,7 +28,7 @@ WorkerOutput::WorkerOutput() noexcept : allowance_(kBytesPerSecond, kBurstBytes)
 Result<Fd> WorkerOutput::open() {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    return Error{std::string("cannot create a socket pair: ") + std::strerror(errno)};
+    return Error{"cannot create a socket pair: " + text::system_reason(errno)};
   fd_ = Fd(ends[0]);
   next_ns_ = INT64_MAX;
   shm::refuse_descriptors(ends[0]);

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <fstream>
-#include <sstream>
 #include <string_view>
+
+#include "shm/src/segments/control_groups.h"
 
 namespace leat::shm {
 namespace {
@@ -28,52 +29,19 @@ std::uint64_t number_behind(const std::string& file, std::string_view word) {
   return 0;
 }
 
-// This process's group: in the hierarchy that has no number (version 2), or that of the memory controller (1).
-std::string group_in(const std::string& file, bool version_2) {
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) {  // "4:memory:/a/b", "0::/a/b"
-    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    if (version_2 ? controllers == ",," : controllers.find(",memory,") != std::string::npos)
-      return line.substr(second + 1);
-  }
-  return {};
-}
-
 }  // namespace
 
 AvailableMemory::AvailableMemory(const std::string& root)
     : meminfo_(root + "/proc/meminfo"), kept_on_host_(kept_of(number_behind(meminfo_, "MemTotal:") << 10)) {
-  std::ifstream mounts(root + "/proc/self/mountinfo");
-  for (std::string line; std::getline(mounts, line);) {
-    std::istringstream words(line);  // ID PARENT DEVICE ROOT POINT OPTIONS ... - TYPE SOURCE SUPER-OPTIONS
-    std::string word, top, point, type, source, options;
-    words >> word >> word >> word >> top >> point;
-    while (words >> word && word != "-") {
-    }
-    words >> type >> source >> options;
-    const bool version_2 = type == "cgroup2";
-    if (!version_2 && (type != "cgroup" || ("," + options + ",").find(",memory,") == std::string::npos)) continue;
-    std::string group = group_in(root + "/proc/self/cgroup", version_2);
-    if (top != "/") group = group.starts_with(top) ? group.substr(top.size()) : "";  // a container sees its own part
-    add_levels(root + point, group, version_2);
-  }
-}
-
-// From the group up to where the hierarchy is mounted. What is not there (another namespace's path) says nothing.
-void AvailableMemory::add_levels(const std::string& mount, const std::string& below, bool version_2) {
-  for (std::string path = below;; path.resize(path.find_last_of('/'))) {
-    while (path.ends_with('/')) path.pop_back();
-    const std::string at = mount + path + "/memory.";
-    if (version_2)
+  for (const ControlGroup& group : control_groups("memory", root)) {
+    const std::string at = group.folder + "/memory.";
+    if (group.version_2)
       levels_.push_back({{at + "max", at + "high"}, at + "current", at + "stat", {"inactive_file", "active_file"}});
     else
       levels_.push_back({{at + "limit_in_bytes", ""},
                          at + "usage_in_bytes",
                          at + "stat",
                          {"total_inactive_file", "total_active_file"}});
-    if (path.find('/') == std::string::npos) return;
   }
 }
 

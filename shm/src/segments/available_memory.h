@@ -33,7 +33,6 @@ class AvailableMemory {
     std::string limit[2], usage, stat;  // files; a second limit, or empty
     const char* reclaimable[2];         // lines of `stat`
   };
-  void add_levels(const std::string& mount, const std::string& below, bool version_2);
   static MemoryRoom in(const Level& level, std::uint64_t enough);
   MemoryRoom least(std::uint64_t enough) const;
 

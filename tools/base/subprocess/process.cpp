@@ -14,6 +14,8 @@
 #include <string_view>
 #include <thread>
 
+#include "tools/base/text/system_reason.h"
+
 namespace leat::subprocess {
 namespace {
 
@@ -111,14 +113,14 @@ bool place_fds(Plan& plan) {
 
 Result<Pipe> make_pipe() {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return Error{std::string("no pipe: ") + std::strerror(errno)};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return Error{"no pipe: " + text::system_reason(errno)};
   return Pipe{Fd(ends[0]), Fd(ends[1])};
 }
 
 Result<Process> Process::start(const Command& command) {
   const auto refused = [&](const char* what, int why) {
     return Error{(command.words.empty() ? std::string("no program") : command.words[0]) + ": " + what + ": " +
-                 std::strerror(why)};
+                 text::system_reason(why)};
   };
   if (command.words.empty()) return refused("cannot be started", EINVAL);
   auto pipe = make_pipe();  // by which the child says why it could not become the program
@@ -150,7 +152,7 @@ Result<Process> Process::start(const Command& command) {
 
 Result<Process> Process::start(const std::function<void()>& function) {
   const pid_t parent = ::getpid(), pid = ::fork();
-  if (pid < 0) return Error{std::string("no process: ") + std::strerror(errno)};
+  if (pid < 0) return Error{"no process: " + text::system_reason(errno)};
   if (pid == 0) {
     ::setpgid(0, 0);
     if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != parent) ::_exit(127);

@@ -5,9 +5,13 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <utility>
+
+#include "tools/base/text/system_reason.h"
 
 namespace leat::subprocess {
 namespace {
@@ -50,6 +54,19 @@ std::string printed(Command command) {
   const std::string text = pipe.all();
   EXPECT_TRUE(process.wait(after(kSoon)).clean());
   return text;
+}
+
+TEST(Process, WhatHasNoRoomNamesTheLimit) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 3, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto process = Process::start(shell("exit 0"));
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_FALSE(process.ok());
+  EXPECT_THAT(process.error(), HasSubstr("Too many open files; raise the limit of open files (ulimit -n"));
+  EXPECT_THAT(text::system_reason(EAGAIN), HasSubstr("pids limit"));  // as root no limit of one's own counts
+  EXPECT_EQ(text::system_reason(ENOENT), std::strerror(ENOENT));
 }
 
 TEST(Process, EndingsAreToldApart) {

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "engine/daemon/deployment/deployment.h"
+#include "shm/src/segments/control_groups.h"
 
 namespace leat::daemon {
 namespace {
@@ -99,11 +100,13 @@ std::vector<planner::Route> routes_of(const Deployment& d, const ModuleSizes& si
 
 std::vector<std::string> doubts_of(const Deployment& d, std::span<const worker::Ready> ready) {
   std::vector<std::string> out;
+  const shm::CpuQuota quota = shm::cpu_quota();  // workers are in leatd's control group
+  const std::string taker = quota.cores > 0 ? "the CPU quota of " + quota_text(quota) + " (" + quota.where + ")"
+                                            : std::string("something else");
   for (std::uint32_t p = 0; p < ready.size() && p < d.partitions.size(); ++p) {
     if (!doubtful(ready[p])) continue;
-    out.push_back("partition '" + d.partitions[p].partition.name +
-                  "': while its models were measured something else took " +
-                  std::to_string(100 - ready[p].undisturbed_percent) +
+    out.push_back("partition '" + d.partitions[p].partition.name + "': while its models were measured " + taker +
+                  " took " + std::to_string(100 - ready[p].undisturbed_percent) +
                   " % of its core, so their times are too long; they are measured again once it is idle, and what "
                   "batches really take corrects them meanwhile");
   }

@@ -10,6 +10,7 @@ namespace leat::tools {
 namespace {
 
 constexpr std::size_t kMaxCameras = 256;  // streams that leatd serves
+constexpr std::size_t kMaxNameBytes = 31;  // leat_stream_options.name keeps as many
 
 CameraConfig read_camera(const JsonCursor& t) {
   t.only({"name", "url", "application", "priority", "overload", "transport", "decoder", "slo_ms", "rate", "min_score",
@@ -17,7 +18,9 @@ CameraConfig read_camera(const JsonCursor& t) {
   CameraConfig c;
   c.name = t.needed_text("name");
   c.url = t.needed_text("url");
-  if (c.name.size() > 31) t.find("name").fail("has over 31 letters; give it a shorter one");
+  if (c.name.size() > kMaxNameBytes)
+    t.find("name").fail("has " + std::to_string(c.name.size()) + " bytes, at most " + std::to_string(kMaxNameBytes) +
+                        "; give it a shorter one");
   if (c.url == "-") t.find("url").fail("is standard input, which a file of cameras cannot name; give --stdin");
   if (t.has("application")) c.application = t.needed_text("application");
   if (t.has("priority")) c.priority = t.choice_or("priority", "", {"background", "normal", "high", "protected"});

@@ -365,6 +365,11 @@ TEST(CamerasFile, SaysWhatIsWrongInOneLine) {
               HasSubstr("another camera's name"));
   EXPECT_THAT(error("[[camera]]\nname = \"a\"\nurl = \"x\"\ntasks = [\"all\"]\n"), HasSubstr("accuracy"));
   EXPECT_THAT(error("[camera"), HasSubstr("house.toml:1"));
+  std::string umlauts;  // two bytes each
+  for (int i = 0; i < 15; ++i) umlauts += "\xc3\xbc";
+  const auto named = [](const std::string& name) { return "[[camera]]\nname = \"" + name + "\"\nurl = \"x\"\n"; };
+  EXPECT_TRUE(parse_cameras("house.toml", named(umlauts)).ok());
+  EXPECT_THAT(error(named(umlauts + "\xc3\xbc")), HasSubstr("has 32 bytes, at most 31"));
 }
 
 TEST_F(Cameras, StatesAreTheirUsersAloneAndNonsenseIsLeftOut) {
