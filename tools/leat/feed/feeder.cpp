@@ -118,7 +118,7 @@ Result<std::optional<std::int64_t>> Feeder::next_picture() {
   // What a URL names cannot always be rewound, and a server says so by what it then sends: it is opened anew.
   if (!time.ok() || !options_.loop || next_index_ == 0 || may_come_back(options_.source)) return time;
   if (const Status rewound = source_->rewind(); !rewound.ok()) return Error{rewound.error()};
-  pace_.again();
+  clock_.again();
   rounds_before_ += next_index_;
   next_index_ = 0;
   return source_->next();
@@ -129,7 +129,7 @@ std::int64_t Feeder::room_ns(std::int64_t now_ns) const noexcept {
 }
 
 std::int64_t Feeder::jump_time(std::int64_t now_ns) const noexcept {
-  return pace_.picture_time(now_ns - start_ns_ - room_ns(now_ns) / 4);
+  return clock_.source_time(now_ns - start_ns_ - room_ns(now_ns) / 4);
 }
 
 Result<bool> Feeder::jump() {
@@ -138,15 +138,46 @@ Result<bool> Feeder::jump() {
   if (passed->pictures == 0) return false;
   passed_ += passed->pictures;
   next_index_ += passed->pictures;
-  pace_.passed(passed->last_ns, next_index_ - 1);
+  clock_.passed(passed->last_ns, next_index_ - 1, arrival());
   return true;
+}
+
+FrameArrival Feeder::arrival() const {
+  const FrameArrival arrival = source_->arrival();
+  return {arrival.at_ns - start_ns_, arrival.waited_ns};
+}
+
+void Feeder::tell_step() {
+  const auto step = clock_.take_step();
+  if (!step) return;
+  time_steps_.fetch_add(1, std::memory_order_relaxed);
+  const std::string line = step_lines_.line(::leat_now_ns(), options_.name + ": " + text_of(*step));
+  if (!line.empty() && options_.source_options.say) options_.source_options.say(line);
+}
+
+// A source whose every frame is too old when it comes is as good as none, unless it is this process that is slow.
+void Feeder::count_life() {
+  const std::int64_t now_ns = ::leat_now_ns();
+  const Hand hand = std::exchange(hand_, Hand::none);
+  if (hand == Hand::none) return;
+  if (hand == Hand::frame || !arrival().waited()) alive_ns_ = now_ns;
+  if (hand == Hand::too_late) {
+    std::int64_t since_ns = 0;
+    (void)too_late_since_ns_.compare_exchange_strong(since_ns, now_ns, std::memory_order_relaxed);
+    return;
+  }
+  too_late_since_ns_.store(0, std::memory_order_relaxed);
+  pictures_.fetch_add(1, std::memory_order_relaxed);
+  last_picture_ns_.store(now_ns, std::memory_order_relaxed);
 }
 
 Result<std::optional<std::int64_t>> Feeder::decode_next() {
   for (bool jumped = true;;) {
     source_->await();
     if (every_one_ || (source_->format().live && fed_ == 0)) return next_picture();
-    const std::int64_t due_ns = start_ns_ + pace_.next_due();
+    // What has just come could not be decoded before.
+    const FrameArrival came = source_->arrival();
+    const std::int64_t due_ns = std::max(start_ns_ + clock_.next_due(), came.waited() ? came.at_ns : INT64_MIN);
     const bool served = ::leat_now_ns() < served_until_ns_;
     std::optional<DecodeTurns::Turn> turn;
     if (options_.turns != nullptr) turn.emplace(*options_.turns, served, due_ns);
@@ -195,18 +226,17 @@ Result<Feeder::Step> Feeder::feed_one(const std::atomic<bool>& stop) {
     (void)take_answer(kLongestWaitNs);  // the source waits too
     return Step::skipped;
   }
-  if (source_->format().live && options_.stall_ns > 0) patience_ns_ = ::leat_now_ns() + options_.stall_ns;
+  if (source_->format().live && options_.stall_ns > 0) patience_ns_ = alive_ns_ + options_.stall_ns;
   auto time = decode_next();
   if (!time.ok()) return stop.load(std::memory_order_relaxed) ? Result<Step>(Step::ended) : Error{time.error()};
   if (!time->has_value()) return Step::ended;
   count_left_out();
-  pictures_.fetch_add(1, std::memory_order_relaxed);
-  last_picture_ns_.store(::leat_now_ns(), std::memory_order_relaxed);
+  hand_ = Hand::frame;
   const auto picture = static_cast<std::uint32_t>(opened_before_ + source_->index());
-  if (source_->format().live) pace_.arrived(**time, ::leat_now_ns() - start_ns_);
   std::int64_t capture_ns = 0;
   if (timed) {
-    capture_ns = start_ns_ + pace_.due(**time, source_->index());
+    capture_ns = start_ns_ + clock_.due(**time, source_->index(), arrival());
+    tell_step();
     done_ = options_.run_ns > 0 && capture_ns >= began_ns_ + options_.run_ns;
     if (done_) return Step::ended;
     take_answers_until(capture_ns, stop);
@@ -218,6 +248,7 @@ Result<Feeder::Step> Feeder::feed_one(const std::atomic<bool>& stop) {
     }
     if (follows()) return follow_one(capture_ns, picture);
     if (hopeless(capture_ns, ::leat_now_ns())) {
+      hand_ = Hand::too_late;
       skip(Skip::hopeless);
       return Step::skipped;
     }
@@ -313,7 +344,10 @@ Result<Feeder::Step> Feeder::submit(Lane& lane, Frame& frame, std::int64_t captu
       lane.ledger.submitted();
     }
   }
-  if (late) return Step::skipped;
+  if (late) {
+    hand_ = Hand::too_late;
+    return Step::skipped;
+  }
   const std::int64_t submitted_ns = submitted_ns_[fed_ % submitted_ns_.size()] = ::leat_now_ns();
   const leat_error error = lane.stream->submit(frame, submit);
   if (error == LEAT_ERROR_disconnected && options_.stays) return Step::skipped;  // it counts as unanswered
@@ -343,6 +377,7 @@ Status Feeder::feed(std::int64_t start_ns, const std::atomic<bool>& stop) {
   stop_ = &stop;
   start_ns_ = start_ns;
   begin(start_ns);
+  alive_ns_ = ::leat_now_ns();
   if (!options_.cores.empty()) (void)pin_thread(options_.cores);
   if (options_.yields) (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kYieldingNice);
   while (!stop.load(std::memory_order_relaxed)) {
@@ -350,8 +385,10 @@ Status Feeder::feed(std::int64_t start_ns, const std::atomic<bool>& stop) {
     done_ = done_ || (options_.max_pictures > 0 && pictures >= options_.max_pictures);
     if (done()) break;
     const auto step = feed_one(stop);
+    count_life();
     if (!step.ok())
-      status = Error{stalled_ ? "'" + shown_name(options_.source) + "' gave no picture for " +
+      status = Error{stalled_ ? "'" + shown_name(options_.source) + "' gave no picture " +
+                                    (too_late_since_ns() != 0 ? "in time for " : "for ") +
                                     std::to_string(options_.stall_ns / 1'000'000'000) + " s"
                               : step.error()};
     if (!step.ok() || *step == Step::ended) break;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "shm/src/protocol/limiters.h"
 #include "tools/leat/answers/stream_answers.h"
 #include "tools/leat/feed/connection/connection.h"
 #include "tools/leat/feed/follower.h"
@@ -19,6 +20,7 @@
 #include "tools/leat/feed/pace.h"
 #include "tools/leat/feed/source/decode_turns.h"
 #include "tools/leat/feed/source/picture_source.h"
+#include "tools/leat/feed/source_clock.h"
 #include "tools/leat/feed/task_part.h"
 #include "tools/leat/feed/truth.h"
 #include "tools/leat/feed/video/annotator.h"
@@ -100,21 +102,30 @@ class Feeder {
   [[nodiscard]] const FeederOptions& options() const noexcept { return options_; }
   // Its source has ended and begins again once it is opened anew: with --loop. next_due_ns(): from when on.
   [[nodiscard]] bool loops() const noexcept { return options_.loop && source_ != nullptr && !live(); }
-  [[nodiscard]] std::int64_t next_due_ns() const noexcept { return start_ns_ + pace_.next_due(); }
+  [[nodiscard]] std::int64_t next_due_ns() const noexcept { return start_ns_ + clock_.next_due(); }
   [[nodiscard]] bool live() const noexcept { return source_ != nullptr && source_->format().live; }
-  // Any thread: when a picture was made ready last, 0: none yet; how many were; why leatd does not take them, if so.
+  // Any thread. When a frame was last submitted, or left out for another reason than its age, 0: never; how many were.
   [[nodiscard]] std::int64_t last_picture_ns() const noexcept {
     return last_picture_ns_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::uint64_t pictures() const noexcept { return pictures_.load(std::memory_order_relaxed); }
-  [[nodiscard]] std::string unserved() const;
+  // Since when every frame that came was too old to be submitted; 0: the last one was not.
+  [[nodiscard]] std::int64_t too_late_since_ns() const noexcept {
+    return too_late_since_ns_.load(std::memory_order_relaxed);
+  }
+  // How often the source's times stepped (source_clock.h).
+  [[nodiscard]] std::uint64_t time_steps() const noexcept { return time_steps_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::string unserved() const;  // why leatd does not take its frames; empty: it does
   [[nodiscard]] std::string describe() const;  // "street.mp4: 1280x720 i420 at 30.0/s"
 
  private:
   static constexpr std::int64_t kLongestWaitNs = 50'000'000;  // so that a stop is seen
   enum class Step : std::uint8_t { fed, skipped, ended };
   Result<Step> feed_one(const std::atomic<bool>& stop);
-  struct Lane {  // a stream and what belongs to it
+  void count_life();                           // of the frame that feed_one() had in hand
+  void tell_step();                            // of the source's times
+  [[nodiscard]] FrameArrival arrival() const;  // counted from start_ns_
+  struct Lane {                                // a stream and what belongs to it
     TaskPart part;
     std::shared_ptr<SharedStream> stream;
     std::unique_ptr<Follower> follower;  // coordinated
@@ -190,7 +201,11 @@ class Feeder {
   std::uint64_t rounds_before_ = 0, number_ = 0;     // those, and of earlier rounds of --loop; the newest
   std::array<std::uint64_t, 256> number_of_{};       // by the how manyth submission
   std::array<std::uint64_t, 256> lane_number_of_{};  // the how manyth of its lane's it is; by the same
-  Pace pace_{0};
+  SourceClock clock_;
+  shm::LogLimit step_lines_;
+  enum class Hand : std::uint8_t { none, frame, too_late };
+  Hand hand_ = Hand::none;     // what feed_one() has had in hand
+  std::int64_t alive_ns_ = 0;  // a live source: when it was last as it should be
   std::int64_t start_ns_ = 0;  // when the source's picture 0 is due
   Liveness liveness_;
   AnswerTime answer_time_;
@@ -209,7 +224,8 @@ class Feeder {
   mutable std::mutex mutex_;  // guards the lanes' figures between this feeder's thread and figures()
   std::atomic<std::int64_t> first_submit_ns_{0}, last_answer_ns_{0},
       last_picture_ns_{0};  // relaxed: figures for display, and read after the join
-  std::atomic<std::uint64_t> pictures_{0};
+  std::atomic<std::uint64_t> pictures_{0}, time_steps_{0};
+  std::atomic<std::int64_t> too_late_since_ns_{0};
 };
 
 }  // namespace leat::tools

@@ -70,7 +70,7 @@ Status Feeder::open_source(const std::atomic<bool>& stop) {
                  std::to_string(format.width) + "x" + std::to_string(format.height)};
   }
   liveness_ = Liveness(std::hash<std::string>{}(options_.name));
-  pace_ = Pace(format.live ? 0 : options_.rate);
+  clock_ = SourceClock({.live = format.live, .rate = options_.rate, .own_rate = format.rate});
   newcomer_ = true;
   served_until_ns_ = 0;
   every_one_ = !keeps_time() || format.codec != LEAT_CODEC_none ||

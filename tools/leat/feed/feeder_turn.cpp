@@ -17,7 +17,7 @@ bool Feeder::await_turn(std::int64_t capture_ns, const std::atomic<bool>& stop) 
   if (!waits_for_grants_) return true;
   SharedStream& stream = *lanes_.front().stream;
   // Until the next picture has to be made ready, which takes its place.
-  const std::int64_t until_ns = start_ns_ + pace_.next_due() - decode_ns_;
+  const std::int64_t until_ns = start_ns_ + clock_.next_due() - decode_ns_;
   while (!stream.wanted(capture_ns)) {
     const std::int64_t left_ns = until_ns - ::leat_now_ns();
     if (left_ns <= 0 || stream.lost() || stop.load(std::memory_order_relaxed)) return false;

@@ -1,45 +1,8 @@
 #include "tools/leat/feed/pace.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace leat::tools {
-
-std::int64_t Pace::due(std::int64_t picture_ns, std::uint64_t index) noexcept {
-  if (any_ && index > index_ && picture_ns > last_)
-    step_ = (picture_ns - last_) / static_cast<std::int64_t>(index - index_);
-  any_ = true;
-  index_ = index;
-  last_ = picture_ns;
-  if (period_ns_ > 0) return std::llround(static_cast<double>(rounds_ + index) * period_ns_);
-  return base_ + picture_ns;
-}
-
-std::int64_t Pace::next_due() const noexcept {
-  if (period_ns_ > 0) return std::llround(static_cast<double>(rounds_ + index_ + (any_ ? 1 : 0)) * period_ns_);
-  return base_ + last_ + (any_ ? step_ : 0);
-}
-
-std::int64_t Pace::picture_time(std::int64_t due_ns) const noexcept {
-  if (period_ns_ <= 0) return due_ns - base_;
-  const double ahead = (static_cast<double>(due_ns) - static_cast<double>(rounds_ + index_) * period_ns_) / period_ns_;
-  return last_ + std::llround(ahead * static_cast<double>(step_));
-}
-
-void Pace::again() noexcept {
-  rounds_ += index_ + 1;
-  base_ += last_ + step_;
-  last_ = 0;
-  index_ = 0;
-  any_ = false;
-}
-
-void Pace::arrived(std::int64_t picture_ns, std::int64_t now_ns) noexcept {
-  const std::int64_t base = now_ns - picture_ns;
-  if (heard_ns_ >= 0) base_ += (now_ns - heard_ns_) / 1000;
-  if (heard_ns_ < 0 || base < base_) base_ = base;
-  heard_ns_ = now_ns;
-}
 
 void AnswerTime::add(std::int64_t now_ns, std::int64_t took_ns) noexcept {
   if (!fresh(now_ns)) {

@@ -1,37 +1,10 @@
-// When pictures are due, how far a feeder lags behind, and what it leaves out to stay live. Pure: times come in, and
-// decisions go out, so that tests can walk them. Times are nanoseconds since the feeder's start, but for picture times,
-// which are the source's own.
+// How far a feeder lags behind, and what it leaves out to stay live. Pure: times come in, and decisions go out, so that
+// tests can walk them. When pictures are due says source_clock.h.
 #pragma once
 
 #include <cstdint>
 
 namespace leat::tools {
-
-class Pace {
- public:
-  explicit Pace(double rate) : period_ns_(rate > 0 ? 1e9 / rate : 0) {}
-  // When a picture is due: by its own time, or by its place in the source where a rate was given.
-  std::int64_t due(std::int64_t picture_ns, std::uint64_t index) noexcept;
-  // A picture that the source passed over: as due(), for one that nobody waits for.
-  void passed(std::int64_t picture_ns, std::uint64_t index) noexcept { (void)due(picture_ns, index); }
-  // When the picture behind the last one should be due.
-  [[nodiscard]] std::int64_t next_due() const noexcept;
-  // The source's own time of what is due at `due_ns`: the inverse of due(), counted from the last picture.
-  [[nodiscard]] std::int64_t picture_time(std::int64_t due_ns) const noexcept;
-  // The source begins again: its times start from 0 once more, one step after the last picture.
-  void again() noexcept;
-  // A live source: this picture came at `now_ns`. The picture that came quickest after its own time says when all are
-  // due; as clocks drift, that is believed a little less with time (1 part in 1000).
-  void arrived(std::int64_t picture_ns, std::int64_t now_ns) noexcept;
-
- private:
-  double period_ns_;
-  std::uint64_t rounds_ = 0;  // a rate was given: pictures of the source's earlier rounds
-  std::uint64_t index_ = 0;   // of the last picture
-  bool any_ = false;          // a picture has been due since the source's beginning
-  std::int64_t base_ = 0, last_ = 0, step_ = 33'333'333;
-  std::int64_t heard_ns_ = -1;  // live: when base_ was last looked at
-};
 
 // How long submissions have taken to be completed of late: the least, below which a deadline cannot be reached, and the
 // usual. Both are forgotten after two seconds without an answer, so that a stall cannot be believed for ever.

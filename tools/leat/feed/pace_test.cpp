@@ -11,53 +11,6 @@ namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
 
-TEST(Pace, FollowsTheSourceAndGoesOnWhenItBeginsAgain) {
-  Pace pace(0);
-  std::vector<std::int64_t> due;
-  for (int round = 0; round < 3; ++round) {
-    for (const std::int64_t i : {0, 1, 2, 3}) due.push_back(pace.due(i * 40 * kMs, static_cast<std::uint64_t>(i)));
-    EXPECT_EQ(pace.next_due(), due.back() + 40 * kMs);
-    pace.again();
-  }
-  for (std::size_t i = 0; i < due.size(); ++i) EXPECT_EQ(due[i], static_cast<std::int64_t>(i) * 40 * kMs);
-  Pace fixed(100);
-  EXPECT_EQ(fixed.due(0, 0), 0);
-  EXPECT_EQ(fixed.due(999'999'999, 1), 10 * kMs);
-  fixed.again();
-  EXPECT_EQ(fixed.due(0, 0), 20 * kMs);
-}
-
-// What is passed over takes its time all the same, in the middle and at the end of the source.
-TEST(Pace, PicturesPassedOverKeepTheirPlaces) {
-  for (const double rate : {0.0, 50.0}) {
-    const std::int64_t period = rate > 0 ? 20 * kMs : 40 * kMs;
-    Pace pace(rate);
-    EXPECT_EQ(pace.due(0, 0), 0);
-    EXPECT_EQ(pace.due(40 * kMs, 1), period);
-    EXPECT_EQ(pace.picture_time(10 * period), 10 * 40 * kMs) << "picture 10, in the source's own time";
-    pace.passed(9 * 40 * kMs, 9);
-    EXPECT_EQ(pace.next_due(), 10 * period);
-    EXPECT_EQ(pace.due(10 * 40 * kMs, 10), 10 * period);
-    pace.passed(19 * 40 * kMs, 19);
-    pace.again();
-    EXPECT_EQ(pace.due(0, 0), 20 * period);
-    EXPECT_EQ(pace.picture_time(23 * period), 3 * 40 * kMs);
-  }
-}
-
-TEST(Pace, ALiveSourcesQuickestPictureSaysWhenAllWereTaken) {
-  Pace pace(0);
-  const auto come = [&](std::int64_t picture_ms, std::int64_t now_ms) {
-    pace.arrived(picture_ms * kMs, now_ms * kMs);
-    return pace.due(picture_ms * kMs, static_cast<std::uint64_t>(picture_ms) / 40) / kMs;
-  };
-  EXPECT_EQ(come(0, 100), 100);
-  EXPECT_EQ(come(40, 130), 130) << "10 ms quicker than the first";
-  EXPECT_EQ(come(80, 370), 170) << "200 ms on the way";
-  for (std::int64_t t = 120; t < 60'120; t += 40) (void)come(t, t + 130);  // a minute of a camera whose clock is slow
-  EXPECT_NEAR(static_cast<double>(come(60'120, 60'250)), 60'250, 1);
-}
-
 TEST(AnswerTime, LeastAndUsualOfLateAndNothingAfterSilence) {
   AnswerTime times;
   EXPECT_EQ(times.min_ns(0), 0);

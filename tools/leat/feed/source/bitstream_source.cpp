@@ -1,7 +1,6 @@
 // Access units of a video as they lie in it: taken out of their container, decoded by nobody here. They come in
 // decoding order, with parameter sets before key pictures.
-#include <chrono>
-#include <cmath>
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -62,6 +61,7 @@ class Bitstream final : public PictureSource {
 
   const PictureFormat& format() const override { return format_; }
   [[nodiscard]] std::uint64_t index() const override { return index_; }
+  [[nodiscard]] FrameArrival arrival() const override { return format_.live ? arrival_ : FrameArrival{}; }
   [[nodiscard]] std::uint32_t unit_bytes() const override { return static_cast<std::uint32_t>(packet_->size); }
 
   Result<std::optional<std::int64_t>> next() override {
@@ -76,13 +76,12 @@ class Bitstream final : public PictureSource {
       (void)::av_bsf_send_packet(filter_, *more ? packet_ : nullptr);  // nullptr: the end
     }
     index_ = at_++;
-    const double rate = format_.rate > 0 ? format_.rate : 30;
-    const std::int64_t by_count = std::llround(static_cast<double>(index_) * 1e9 / rate);
+    waits_for_another_ = true;
     const std::int64_t stamp = packet_->dts != AV_NOPTS_VALUE ? packet_->dts : packet_->pts;
-    if (stamp == AV_NOPTS_VALUE) return std::optional<std::int64_t>(by_count);
+    if (stamp == AV_NOPTS_VALUE) return std::optional<std::int64_t>(kNoTime);
     const std::int64_t time = ::av_rescale_q(stamp, filter_->time_base_out, kNanoseconds);
     if (first_time_ == AV_NOPTS_VALUE) first_time_ = time;
-    return std::optional<std::int64_t>(std::max<std::int64_t>(0, time - first_time_));
+    return std::optional<std::int64_t>(time - first_time_);
   }
 
   Result<bool> write(const leat_frame& slot) override {
@@ -141,13 +140,17 @@ class Bitstream final : public PictureSource {
 
   // The next packet of our stream. False: the end.
   Result<bool> read() {
+    if (std::exchange(waits_for_another_, false)) arrival_.waited_ns = 0;
+    const std::int64_t from_ns = ::leat_now_ns();
     for (;;) {
       const int got = ::av_read_frame(input_, packet_);
       if (got < 0 && given_up()) return Error{"'" + name_ + "' was given up"};
       if (got < 0 && got != AVERROR_EOF && format_.live) return Error{"'" + name_ + "' broke off: " + av_text(got)};
       if (got < 0) return false;
       if (packet_->stream_index == stream_) {
-        if (untimed_) packet_->pts = packet_->dts = ::leat_now_ns();
+        arrival_.at_ns = ::leat_now_ns();
+        arrival_.waited_ns += arrival_.at_ns - from_ns;
+        if (untimed_) packet_->pts = packet_->dts = arrival_.at_ns;
         return true;
       }
       ::av_packet_unref(packet_);
@@ -166,6 +169,8 @@ class Bitstream final : public PictureSource {
   bool closing_ = false;
   std::int64_t first_time_ = AV_NOPTS_VALUE;
   std::uint64_t at_ = 0, index_ = 0;
+  FrameArrival arrival_;
+  bool waits_for_another_ = false;  // as in video_source.cpp
 };
 
 }  // namespace

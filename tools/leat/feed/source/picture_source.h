@@ -12,6 +12,7 @@
 
 #include "leat/leat.h"
 #include "leat/result.hpp"
+#include "tools/leat/feed/source/frame_time.h"
 
 namespace leat::tools {
 
@@ -32,10 +33,13 @@ class PictureSource {
   virtual void use_slots(std::span<const leat_frame> slots) { (void)slots; }
   // Waits for the next picture's data where they have yet to come. What is wrong with them next() says.
   virtual void await() {}
-  // Makes the next picture ready. Its time in nanoseconds since the first one, or nothing at the end. A picture made
-  // ready before that nobody wrote is left out.
+  // Of a live source: when what it read last was there (CLOCK_MONOTONIC), and for how long it has waited since it made
+  // a picture ready.
+  [[nodiscard]] virtual FrameArrival arrival() const { return {}; }
+  // Makes the next picture ready. Its time in nanoseconds since the first one as the source says it, which may step
+  // (source_clock.h), kNoTime, or nothing at the end. A picture made ready before that nobody wrote is left out.
   virtual Result<std::optional<std::int64_t>> next() = 0;
-  // Which picture next() made ready, counted from the source's beginning, those left out too.
+  // Which picture next() made ready, counted from the source's beginning, those left out too. Times have no part in it.
   [[nodiscard]] virtual std::uint64_t index() const = 0;
   // Writes the picture made ready by next() into `slot`, once. False: the source ended inside the picture.
   virtual Result<bool> write(const leat_frame& slot) = 0;
@@ -46,10 +50,11 @@ class PictureSource {
   // ---- for a feeder that lags behind; a source to which every picture is as cheap as none does nothing ----
   // From now on pictures to which no other refers are left undecoded, or are no longer.
   virtual void thin_out(bool on) { (void)on; }
-  // Passes over pictures, undecoded, up to the first not before `time_ns` at which decoding can begin.
+  // Passes over pictures, undecoded, up to the first not before `time_ns` at which decoding can begin; where times step
+  // on the way, or a live source has no more yet, up to the first one.
   struct Passed {
-    std::uint64_t pictures = 0;  // since the picture made ready last
-    std::int64_t last_ns = 0;    // time of the last of them
+    std::uint64_t pictures = 0;      // since the picture made ready last
+    std::int64_t last_ns = kNoTime;  // time of the last of them
   };
   virtual Result<Passed> jump(std::int64_t time_ns) {
     (void)time_ns;

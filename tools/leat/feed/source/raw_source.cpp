@@ -66,7 +66,7 @@ class RawFile : public PictureSource {
     const auto to = std::clamp(wanted, static_cast<std::int64_t>(at_), static_cast<std::int64_t>(format_.pictures));
     const std::uint64_t passed = static_cast<std::uint64_t>(to) - at_;
     at_ += passed;
-    return Passed{passed, passed == 0 ? 0 : std::llround(static_cast<double>(at_ - 1) * 1e9 / format_.rate)};
+    return Passed{passed, passed == 0 ? kNoTime : std::llround(static_cast<double>(at_ - 1) * 1e9 / format_.rate)};
   }
   Result<bool> write(const leat_frame& slot) override {
     parts_of(slot, (at_ - 1) * picture_bytes_, parts_);

@@ -23,6 +23,7 @@ extern "C" {
 
 #include "tools/leat/feed/source/av_text.h"
 #include "tools/leat/feed/source/hardware_decoder.h"
+#include "tools/leat/feed/source/picture_count.h"
 #include "tools/leat/feed/source/picture_source.h"
 #include "tools/leat/feed/source/upright.h"
 
@@ -30,6 +31,7 @@ namespace leat::tools {
 namespace {
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+constexpr std::int64_t kMaxGapNs = 10 * kNsPerSecond;  // between packets: beyond it times have stepped
 
 // Formats that a slot can hold as the decoder made them; LEAT_FORMAT_unknown: convert to i420.
 leat_format same_format(AVPixelFormat format) {
@@ -180,10 +182,11 @@ class Video : public PictureSource {
           return Error{"'" + name_ + "': " + fetched.error()};
         return std::optional<std::int64_t>(made_ready());
       }
-      if (got == AVERROR_EOF && at_ == 0)
+      if (got == AVERROR_EOF && !any_)
         return Error{"'" + name_ + "' ended before a picture of it could be decoded; it is damaged or cut short"};
       if (got == AVERROR_EOF) return std::optional<std::int64_t>{};
       if (got != AVERROR(EAGAIN)) return Error{"'" + name_ + "' cannot be decoded: " + av_text(got)};
+      count_.wants_more(decoder_->has_b_frames);
       if (!packet_kept_) {
         auto read = read_packet();
         if (!read.ok()) return Error{read.error()};
@@ -193,11 +196,14 @@ class Video : public PictureSource {
         }
       }
       packet_kept_ = false;
+      taken_ns_ = decoding_time();
       (void)::avcodec_send_packet(decoder_, packet_);  // a damaged packet costs its pictures, not the stream
+      count_.sent();
       ::av_packet_unref(packet_);
     }
   }
   [[nodiscard]] std::uint64_t index() const override { return index_; }
+  [[nodiscard]] FrameArrival arrival() const override { return format_.live ? arrival_ : FrameArrival{}; }
   void await() override {
     if (packet_kept_) return;
     const auto read = read_packet();
@@ -206,15 +212,16 @@ class Video : public PictureSource {
 
   void thin_out(bool on) override {
     decoder_->skip_frame = on ? AVDISCARD_NONREF : AVDISCARD_DEFAULT;
-    counted_ = counted_ && (!on || untimed_);
+    count_.thins(on);
   }
 
   // What the decoder holds back is left out with the rest; it starts afresh at the key frame.
   Result<Passed> jump(std::int64_t time_ns) override {
     Passed passed;
     if (first_time_ == AV_NOPTS_VALUE) return passed;
-    counted_ = untimed_;
     ::avcodec_flush_buffers(decoder_);
+    passed = {count_.emptied(), last_ns_};
+    arrival_.waited_ns = 0;
     for (;;) {
       if (!packet_kept_) {
         auto read = read_packet();
@@ -223,9 +230,15 @@ class Video : public PictureSource {
       }
       packet_kept_ = true;
       const std::int64_t time = time_of(packet_->pts != AV_NOPTS_VALUE ? packet_->pts : packet_->dts);
-      if ((packet_->flags & AV_PKT_FLAG_KEY) != 0 && time >= time_ns) return passed;
+      const std::int64_t decoded_ns = decoding_time();
+      const bool stepped = taken_ns_ != kNoTime && decoded_ns != kNoTime &&
+                           (decoded_ns < taken_ns_ - kNsPerSecond || decoded_ns > taken_ns_ + kMaxGapNs);
+      if (stepped || arrival().waited()) time_ns = INT64_MIN;
+      if ((packet_->flags & AV_PKT_FLAG_KEY) != 0 && (time == kNoTime || time >= time_ns)) return passed;
       ++passed.pictures;
-      passed.last_ns = std::max(passed.last_ns, time);
+      count_.passed_over();
+      passed.last_ns = stepped ? time : std::max(passed.last_ns, time);
+      taken_ns_ = decoded_ns;
       packet_kept_ = false;
       ::av_packet_unref(packet_);
     }
@@ -282,8 +295,9 @@ class Video : public PictureSource {
     if (packet_kept_) ::av_packet_unref(packet_);
     packet_kept_ = false;
     first_time_ = AV_NOPTS_VALUE;
-    at_ = 0;
-    counted_ = true;
+    any_ = false;
+    count_ = {};
+    taken_ns_ = last_ns_ = kNoTime;
     return Done{};
   }
 
@@ -361,6 +375,8 @@ class Video : public PictureSource {
 
   // The next packet of our stream. False: the end.
   Result<bool> read_packet() {
+    if (std::exchange(waits_for_another_, false)) arrival_.waited_ns = 0;
+    const std::int64_t from_ns = ::leat_now_ns();
     for (;;) {
       const int read = ::av_read_frame(input_, packet_);
       if (read < 0 && given_up()) return Error{gave_up()};
@@ -373,7 +389,9 @@ class Video : public PictureSource {
         return false;
       }
       if (packet_->stream_index == stream_) {
-        if (untimed_) packet_->pts = packet_->dts = ::leat_now_ns();
+        arrival_.at_ns = ::leat_now_ns();
+        arrival_.waited_ns += arrival_.at_ns - from_ns;
+        if (untimed_) packet_->pts = packet_->dts = arrival_.at_ns;
         return true;
       }
       ::av_packet_unref(packet_);
@@ -386,24 +404,23 @@ class Video : public PictureSource {
     return ::av_rescale_q(timestamp, input_->streams[stream_]->time_base, ns);
   }
   [[nodiscard]] std::int64_t time_of(std::int64_t timestamp) const {
-    if (timestamp == AV_NOPTS_VALUE || first_time_ == AV_NOPTS_VALUE) return 0;
-    return std::max<std::int64_t>(in_ns(timestamp) - first_time_, 0);
+    return timestamp == AV_NOPTS_VALUE || first_time_ == AV_NOPTS_VALUE ? kNoTime : in_ns(timestamp) - first_time_;
   }
 
-  // The decoded picture's time; its place by counting, or by time once something has been left out.
+  // When packet_ is to be decoded: these times do not go back unless they step.
+  [[nodiscard]] std::int64_t decoding_time() const {
+    return time_of(packet_->dts != AV_NOPTS_VALUE ? packet_->dts : packet_->pts);
+  }
+
+  // The decoded picture's time; its place is counted.
   std::int64_t made_ready() {
-    const double rate = format_.rate > 0 ? format_.rate : 30;
-    const std::int64_t timestamp = picture_->best_effort_timestamp;
-    if (timestamp == AV_NOPTS_VALUE) {
-      index_ = at_++;
-      return static_cast<std::int64_t>(std::llround(static_cast<double>(index_) * 1e9 / rate));
-    }
-    if (first_time_ == AV_NOPTS_VALUE) first_time_ = in_ns(timestamp);
-    const std::int64_t time = time_of(timestamp);
-    index_ = counted_ ? at_
-                      : std::max(at_, static_cast<std::uint64_t>(std::llround(static_cast<double>(time) * rate / 1e9)));
-    at_ = index_ + 1;
-    return time;
+    any_ = waits_for_another_ = true;
+    const std::int64_t timestamp = picture_->best_effort_timestamp, before_ns = last_ns_;
+    if (first_time_ == AV_NOPTS_VALUE && timestamp != AV_NOPTS_VALUE) first_time_ = in_ns(timestamp);
+    last_ns_ = time_of(timestamp);
+    const bool timed = last_ns_ != kNoTime && before_ns != kNoTime;
+    index_ = count_.received(timed ? std::llround(static_cast<double>(last_ns_ - before_ns) * format_.rate / 1e9) : 0);
+    return last_ns_;
   }
 
   std::string name_;
@@ -423,9 +440,14 @@ class Video : public PictureSource {
   Upright upright_{Turn{}};
   std::optional<std::optional<std::int64_t>> held_;  // what next() answers without decoding
   std::int64_t first_time_ = AV_NOPTS_VALUE;
-  std::uint64_t at_ = 0, index_ = 0;
-  bool counted_ = true;       // every picture so far was made ready
-  bool packet_kept_ = false;  // packet_ is still to be decoded
+  PictureCount count_;
+  std::uint64_t index_ = 0;
+  bool any_ = false;                 // a picture has been made ready since the beginning
+  std::int64_t last_ns_ = kNoTime;   // the last one's time
+  std::int64_t taken_ns_ = kNoTime;  // decoding time of the last packet that was decoded or passed over
+  FrameArrival arrival_;
+  bool waits_for_another_ = false;  // a picture has been made ready since what arrival_ says was read
+  bool packet_kept_ = false;        // packet_ is still to be decoded
 };
 
 }  // namespace
