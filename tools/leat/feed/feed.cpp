@@ -34,7 +34,7 @@ constexpr cli::Option kOptions[] = {
      .letter = 'r',
      .help =
          "send each picture when it is due by its own time, and keep to the newest: pictures are skipped rather than "
-         "sent too late"},
+         "sent too late. Times that go back, or ahead by over 10 s, go on one frame interval after the last picture"},
     {.name = "rate",
      .type = Type::real,
      .value = "HZ",
@@ -92,7 +92,7 @@ constexpr cli::Option kOptions[] = {
      .fallback = "5",
      .min = 0,
      .max = 86400,
-     .help = "a camera or live stream without a picture for so long is opened anew; 0: never"},
+     .help = "a camera or live stream without a picture in time for so long is opened again; 0 = never"},
     kAsStoredOption,
     {.name = "truth",
      .type = Type::path,

@@ -120,7 +120,7 @@ class Watch {
     if (states_) (void)states_->write(reports, now_ns);  // a full disk: there is nothing to be shown then
     broken_.clear();
     for (const CameraReport& r : reports)
-      if (r.state == CameraState::waiting || r.state == CameraState::unserved)
+      if (r.state == CameraState::waiting || r.state == CameraState::unserved || r.state == CameraState::late)
         broken_ += r.name + ": " + name_of(r.state) + ": " + r.last_error + "\n";
   }
   void clear_table() {

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kSteadyNs = 10'000'000'000;  // who ran so long begins with the first pause again
 constexpr std::int64_t kRateNs = 5'000'000'000;     // pictures are counted over so long, twice that at most
+constexpr std::int64_t kLateNs = 2'000'000'000;     // who had nothing but pictures that are too old for so long is late
 
 }  // namespace
 
@@ -109,17 +110,26 @@ CameraReport Camera::report(std::int64_t now_ns) {
                    .last_picture_ns = feeder_.last_picture_ns(),
                    .pictures = feeder_.pictures(),
                    .breaks = breaks_,
+                   .time_steps = feeder_.time_steps(),
                    .last_error = last_error_,
                    .last_error_ns = last_error_ns_};
+  const std::int64_t late_since_ns = feeder_.too_late_since_ns();
+  std::string trouble;
   if (state_ == CameraState::running && !unserved.empty()) {
     out.state = CameraState::unserved;
-    last_error_ = out.last_error = unserved;
+    trouble = unserved;
+  } else if (state_ == CameraState::running && late_since_ns != 0 && now_ns - late_since_ns >= kLateNs) {
+    out.state = CameraState::late;
+    trouble = "its pictures are older than the objective when they can be sent; check the network and `leat top`";
+  }
+  if (!trouble.empty()) {
+    last_error_ = out.last_error = trouble;
     last_error_ns_ = out.last_error_ns = now_ns;
     const std::string line =
-        said_unserved_ == unserved ? "" : lines_.line(now_ns, "camera '" + out.name + "' is not served: " + unserved);
+        said_trouble_ == trouble ? "" : lines_.line(now_ns, "camera '" + out.name + "' is not served: " + trouble);
     if (!line.empty()) say_(line);
   }
-  said_unserved_ = unserved;
+  said_trouble_ = trouble;
   if (now_ns - newer_.at_ns >= kRateNs) older_ = std::exchange(newer_, {now_ns, out.pictures});
   if (older_.at_ns == 0) older_ = newer_;
   if (now_ns > older_.at_ns)

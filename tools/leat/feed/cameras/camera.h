@@ -66,7 +66,7 @@ class Camera {
   std::int64_t opened_ns_ = 0;
   std::mutex mutex_;  // guards what follows
   CameraState state_ = CameraState::opening;
-  std::string last_error_, said_unserved_;
+  std::string last_error_, said_trouble_;
   std::int64_t last_error_ns_ = 0;
   std::uint64_t breaks_ = 0;
   shm::LogLimit lines_;

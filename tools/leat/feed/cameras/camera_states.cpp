@@ -81,7 +81,7 @@ void add_cameras_of(const Json& file, const std::string& socket, std::int64_t no
     Json entry = {{"pid", number(file, "pid")}};
     for (const char* const key : {"name", "source", "application", "state", "last_error"})
       entry[key] = shown(camera, key);
-    for (const char* const key : {"rate", "pictures", "breaks"}) entry[key] = number(camera, key);
+    for (const char* const key : {"rate", "pictures", "breaks", "time_steps"}) entry[key] = number(camera, key);
     const double since_s = static_cast<double>(now_ns - written.get<std::int64_t>()) / 1e9;
     for (const char* const key : {"last_picture_s", "last_error_s"}) {
       const Json then = number(camera, key);
@@ -130,6 +130,7 @@ Status CameraStatesFile::write(const std::vector<CameraReport>& cameras, std::in
                     {"last_picture_s", seconds_ago(c.last_picture_ns, now_ns)},
                     {"pictures", c.pictures},
                     {"breaks", c.breaks},
+                    {"time_steps", c.time_steps},
                     {"last_error", c.last_error},
                     {"last_error_s", seconds_ago(c.last_error_ns, now_ns)}});
   const Json file = {{"v", kVersion},
@@ -177,6 +178,8 @@ std::string camera_states_text(const Json& cameras) {
                   camera["rate"].is_number() ? camera["rate"].get<double>() : 0);
     out += "camera " + camera["name"].get<std::string>() + ": " + camera["state"].get<std::string>() + ", " + figures +
            "last picture " + seconds(camera, "last_picture_s");
+    if (const Json& steps = camera["time_steps"]; steps.is_number() && steps.get<double>() > 0)
+      out += "; its times stepped " + steps.dump() + " times";
     if (const std::string error = camera["last_error"].get<std::string>(); !error.empty())
       out += "; broke off " + camera["breaks"].dump() + " times, last error " + seconds(camera, "last_error_s") + ": " +
              error;

@@ -19,6 +19,7 @@ namespace leat::tools {
 #define LEAT_CAMERA_STATES(X)                                         \
   X(opening, "its source is being opened")                            \
   X(running, "pictures come and are served")                          \
+  X(late, "pictures come, each too old to be served")                 \
   X(unserved, "pictures come, and leatd does not take them")          \
   X(waiting, "its source broke off, and is opened again in a moment") \
   X(ended, "its source has ended, or a limit was reached")
@@ -30,9 +31,12 @@ enum class CameraState : std::uint8_t { LEAT_CAMERA_STATES(X) };
 struct CameraReport {
   std::string name, source, application;
   CameraState state = CameraState::opening;
-  double rate = 0;                   // pictures a second, of late
-  std::int64_t last_picture_ns = 0;  // CLOCK_MONOTONIC; 0: none yet
+  // Pictures that were submitted, or left out for another reason than their age: a second, of late; the last one
+  // (CLOCK_MONOTONIC; 0: none yet); all.
+  double rate = 0;
+  std::int64_t last_picture_ns = 0;
   std::uint64_t pictures = 0, breaks = 0;
+  std::uint64_t time_steps = 0;    // of the source's times (source_clock.h)
   std::string last_error;          // in one line; empty: none yet
   std::int64_t last_error_ns = 0;  // when it was
 };
@@ -52,7 +56,8 @@ class CameraStatesFile {
   std::string path_, socket_;
 };
 
-// {"name", "source", "application", "state", "rate", "last_picture_s", "pictures", "breaks", "last_error",
+// {"name", "source", "application", "state", "rate", "last_picture_s", "pictures", "breaks", "time_steps",
+// "last_error",
 //  "last_error_s", "pid"} of each camera of this user's feeders on that socket (empty: the default one); _s: seconds
 //  ago,
 // null: never.

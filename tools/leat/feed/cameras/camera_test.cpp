@@ -37,7 +37,7 @@ bool eventually(const Condition& condition, std::chrono::milliseconds patience =
 // A camera on loopback: raw video (y4m) over TCP to whoever connects, for as long as it is well.
 class FakeCamera {
  public:
-  enum class Mode : std::uint8_t { well, absent, breaks, stalls, nonsense, film };
+  enum class Mode : std::uint8_t { well, absent, breaks, stalls, nonsense, film, lags };
   explicit FakeCamera(Mode mode, std::chrono::milliseconds period = 50ms) : mode_(mode), period_(period) {
     listener_ = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in at{};
@@ -91,7 +91,9 @@ class FakeCamera {
       if (mode_ == Mode::breaks && sent >= 3) return;
       if (mode_ != Mode::stalls && !send(picture)) return;
       if (mode_ == Mode::stalls && hung_up(peer)) return;
-      std::this_thread::sleep_for(period_);
+      // It falls three seconds behind, and makes that good by a fifth of the time that passes.
+      const bool lags = mode_ == Mode::lags && sent >= 10;
+      std::this_thread::sleep_for(lags && sent == 10 ? 3'000ms : lags ? period_ * 4 / 5 : period_);
     }
   }
   static bool hung_up(int peer) {
@@ -227,6 +229,27 @@ TEST_F(Cameras, BrokenOnesComeBackAndTheOthersDoNotNotice) {
   }
   EXPECT_EQ(daemon_->violations(), 0U);
   EXPECT_FALSE(lines.empty());
+}
+
+// What it sends is three seconds old and stays too old for long, though it comes: it is opened again as if nothing
+// came.
+TEST_F(Cameras, PicturesThatAreAllTooOldAreNoSignOfLife) {
+  serve();
+  FakeCamera fake(FakeCamera::Mode::lags);
+  FeederOptions o = options("yard", fake.url());
+  o.slo_ns = 200'000'000;
+  o.stall_ns = 5'000'000'000;
+  Camera camera(std::move(o), true, [](const std::string&) {});
+  camera.start(::leat_now_ns());
+  ASSERT_TRUE(eventually([&] { return camera.report(::leat_now_ns()).state == CameraState::late; }));
+  const std::uint64_t pictures = camera.feeder().pictures();
+  EXPECT_LT(pictures, 40U) << "the ten of the beginning, and who was in time by chance";
+  EXPECT_GT(camera.figures().front().ledger.skipped_count(Skip::hopeless), 10U);
+  ASSERT_TRUE(eventually([&] { return camera.report(::leat_now_ns()).breaks > 0; }));
+  EXPECT_THAT(camera.report(::leat_now_ns()).last_error, HasSubstr("gave no picture in time for 5 s"));
+  fake.be(FakeCamera::Mode::well);
+  EXPECT_TRUE(eventually([&] { return camera.feeder().pictures() >= pictures + 5; }));
+  EXPECT_EQ(camera.report(::leat_now_ns()).state, CameraState::running);
 }
 
 TEST_F(Cameras, AFilmOfAServerBeginsAgainWithLoop) {
@@ -382,6 +405,7 @@ TEST_F(Cameras, StatesAreTheirUsersAloneAndNonsenseIsLeftOut) {
   report.state = CameraState::waiting;
   report.last_error = "it is gone";
   report.last_error_ns = report.last_picture_ns = now_ns - 2'000'000'000;
+  report.time_steps = 3;
   ASSERT_TRUE(file->write({report}, now_ns).ok());
   const auto write = [&](const std::string& name, const std::string& text) {
     std::ofstream(folder + "/" + name) << text;
@@ -398,6 +422,8 @@ TEST_F(Cameras, StatesAreTheirUsersAloneAndNonsenseIsLeftOut) {
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_THAT(text, HasSubstr("camera yard?[2J: waiting"));
   EXPECT_THAT(text, HasSubstr("it is gone"));
+  EXPECT_THAT(text, HasSubstr("its times stepped 3 times"));
+  EXPECT_EQ(states[0]["time_steps"].dump() + states[1]["time_steps"].dump(), "3null");
   EXPECT_THAT(text, HasSubstr("camera odd: "));
   EXPECT_EQ(states.dump().find("secret"), std::string::npos);
   EXPECT_TRUE(read_camera_states("/run/another.sock").empty());
