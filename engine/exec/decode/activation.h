@@ -32,8 +32,8 @@ template <class Value>
   return act == Activation::sigmoid ? sigmoid(v) : v;
 }
 
-// The place of the largest of value(from) .. value(end - 1), the first of equals, and the value there. Where some are
-// no numbers it is the first of those.
+// The place of the largest of value(from) .. value(end - 1), the first of equals, and the value there: NaN where one of
+// them is.
 struct Largest {
   std::size_t place;
   float value;
@@ -41,8 +41,13 @@ struct Largest {
 template <class Value>
 [[nodiscard]] Largest largest_of(std::size_t from, std::size_t end, Value&& value) noexcept {
   Largest best{from, value(from)};
-  for (std::size_t i = from + 1; i < end; ++i)
-    if (const float v = value(i); !(v <= best.value) && !std::isnan(best.value)) best = {i, v};
+  bool numbers = !std::isnan(best.value);
+  for (std::size_t i = from + 1; i < end; ++i) {
+    const float v = value(i);
+    numbers = numbers && !std::isnan(v);
+    if (v > best.value) best = {i, v};
+  }
+  if (!numbers) best.value = NAN;
   return best;
 }
 
