@@ -23,7 +23,7 @@ def patches(image, draw):
 
 def main(folder: Path) -> None:
     try:
-        from PIL import Image, ImageDraw
+        from PIL import Image, ImageDraw, ImageOps
     except ImportError:
         return
     gradient = Image.linear_gradient("L").resize(SIDES)
@@ -33,7 +33,7 @@ def main(folder: Path) -> None:
     def save(name: str, image, **options) -> None:
         image.save(folder / name, **options)
         with Image.open(folder / name) as read:
-            (folder / f"{name}.rgb").write_bytes(read.convert("RGB").tobytes())
+            (folder / f"{name}.rgb").write_bytes(ImageOps.exif_transpose(read).convert("RGB").tobytes())
 
     for subsampling, word in ((0, "444"), (1, "422"), (2, "420")):
         save(f"pillow-{word}.jpg", picture, quality=95, subsampling=subsampling)
@@ -43,6 +43,14 @@ def main(folder: Path) -> None:
     exif = Image.Exif()
     exif[0x0110] = "a camera"
     save("pillow-exif.jpg", picture, quality=95, exif=exif)
+    quarters = Image.new("RGB", SIDES, PATCHES[0])
+    for at, colour in (((80, 0, 159, 59), PATCHES[3]), ((0, 60, 79, 119), PATCHES[4]), ((80, 60, 159, 119), PATCHES[1])):
+        ImageDraw.Draw(quarters).rectangle(at, fill=colour)
+    for turn in range(1, 9):  # EXIF's orientations
+        exif = Image.Exif()
+        exif[0x0112] = turn
+        for subsampling, word in ((0, "444"), (2, "420")):
+            save(f"turn-{turn}-{word}.jpg", quarters, quality=95, subsampling=subsampling, exif=exif)
     save("pillow.png", picture)
     save("pillow-grey.png", picture.convert("L"))
     save("pillow-palette.png", picture.quantize(64))

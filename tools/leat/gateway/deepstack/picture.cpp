@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "tools/leat/gateway/deepstack/file_end.h"
 
@@ -30,37 +31,83 @@ AVCodecID codec_of(std::span<const std::byte> file) {
   return AV_CODEC_ID_NONE;
 }
 
-// Sizes of the planes of i420.
+// Of the planes of i420.
 std::uint32_t half(std::uint32_t side) { return (side + 1) / 2; }
 
+tools::StoredPicture planes_of(const DecodedPicture& p) {
+  const std::uint8_t* const y = p.pixels.data();
+  const std::uint8_t* const u = y + std::size_t{p.width} * p.height;
+  const std::uint8_t* const v = u + std::size_t{half(p.width)} * half(p.height);
+  const auto w = static_cast<int>(p.width), h = static_cast<int>(p.height), chroma = static_cast<int>(half(p.width));
+  return {.planes = {y, u, v}, .strides = {w, chroma, chroma}, .width = w, .height = h};
+}
+
+// Copies the planes, of grey with chroma that is none.
+void keep_planes(const AVFrame& from, DecodedPicture& to) {
+  const std::size_t luma = std::size_t{to.width} * to.height, chroma = std::size_t{half(to.width)} * half(to.height);
+  to.format = LEAT_FORMAT_i420;
+  to.pixels.resize(luma + 2 * chroma, 128);
+  std::uint8_t* const planes[] = {to.pixels.data(), to.pixels.data() + luma, to.pixels.data() + luma + chroma};
+  const int count = from.format == AV_PIX_FMT_GRAY8 ? 1 : 3;
+  for (int p = 0; p < count; ++p) {
+    const auto w = static_cast<int>(p == 0 ? to.width : half(to.width));
+    av_image_copy_plane(planes[p], w, from.data[p], from.linesize[p], w,
+                        static_cast<int>(p == 0 ? to.height : half(to.height)));
+  }
+}
+
+// Pixel by pixel, each from where it stands in the stored picture. Here, since the gateway's thread has no time for it.
+void turn_rgb(DecodedPicture& picture) {
+  const std::size_t w = picture.width, h = picture.height;
+  const tools::Turn turn = std::exchange(picture.turn, {});
+  if (turn.swaps_sides()) std::swap(picture.width, picture.height);
+  std::vector<std::uint8_t> turned(3 * w * h);
+  std::uint8_t* to = turned.data();
+  for (std::size_t y = 0; y < picture.height; ++y)
+    for (std::size_t x = 0; x < picture.width; ++x, to += 3) {
+      std::size_t u = x, v = y;  // undo the turn, then the mirroring
+      if (turn.clockwise_degrees == 90) u = y, v = h - 1 - x;
+      if (turn.clockwise_degrees == 180) u = w - 1 - x, v = h - 1 - y;
+      if (turn.clockwise_degrees == 270) u = w - 1 - y, v = x;
+      if (turn.mirrored) u = w - 1 - u;
+      std::memcpy(to, picture.pixels.data() + 3 * (v * w + u), 3);
+    }
+  picture.pixels = std::move(turned);
+}
+
+// Chroma is interpolated, as libjpeg does it; values of JPEG are full and BT.601.
+Status to_rgb(const AVFrame& from, DecodedPicture& to) {
+  constexpr int kFlags = SWS_BILINEAR | SWS_FULL_CHR_H_INT | SWS_ACCURATE_RND, kOne = 1 << 16;
+  to.format = LEAT_FORMAT_rgb24;
+  to.pixels.resize(3 * std::size_t{to.width} * to.height + 64);
+  const std::unique_ptr<SwsContext, Freed> scaler(
+      sws_getContext(from.width, from.height, static_cast<AVPixelFormat>(from.format), from.width, from.height,
+                     AV_PIX_FMT_RGB24, kFlags, nullptr, nullptr, nullptr));
+  if (!scaler) return Error{"the picture's pixels are of a kind that is not taken; send JPEG or PNG of RGB"};
+  const int* const matrix = sws_getCoefficients(SWS_CS_ITU601);
+  (void)sws_setColorspaceDetails(scaler.get(), matrix, 1, matrix, 1, 0, kOne, kOne);
+  std::uint8_t* planes[] = {to.pixels.data(), nullptr, nullptr, nullptr};
+  const int strides[] = {3 * from.width, 0, 0, 0};
+  sws_scale(scaler.get(), from.data, from.linesize, 0, from.height, planes, strides);
+  if (!to.turn.nothing()) turn_rgb(to);
+  return Done{};
+}
+
 Status convert(const AVFrame& from, DecodedPicture& to) {
-  const int width = from.width, height = from.height;
-  to.width = static_cast<std::uint32_t>(width);
-  to.height = static_cast<std::uint32_t>(height);
-  to.pixels.resize(std::size_t{to.width} * to.height + 2 * std::size_t{half(to.width)} * half(to.height) + 64);
-  const std::unique_ptr<SwsContext, Freed> scaler(sws_getContext(width, height, static_cast<AVPixelFormat>(from.format),
-                                                                 width, height, AV_PIX_FMT_YUV420P, SWS_BILINEAR,
-                                                                 nullptr, nullptr, nullptr));
-  if (!scaler) return Error{"the picture's pixels are of a kind that is not taken"};
-  const tools::StoredPicture stored = to.stored();
-  std::uint8_t* planes[] = {const_cast<std::uint8_t*>(stored.planes[0]), const_cast<std::uint8_t*>(stored.planes[1]),
-                            const_cast<std::uint8_t*>(stored.planes[2]), nullptr};
-  const int strides[] = {stored.strides[0], stored.strides[1], stored.strides[2], 0};
-  sws_scale(scaler.get(), from.data, from.linesize, 0, height, planes, strides);
+  to.width = static_cast<std::uint32_t>(from.width);
+  to.height = static_cast<std::uint32_t>(from.height);
+  if (from.format != AV_PIX_FMT_YUVJ420P && from.format != AV_PIX_FMT_GRAY8) return to_rgb(from, to);
+  keep_planes(from, to);
   return Done{};
 }
 
 }  // namespace
 
-tools::StoredPicture DecodedPicture::stored() const noexcept {
-  const std::uint8_t* const y = pixels.data();
-  const std::uint8_t* const u = y + std::size_t{width} * height;
-  const std::uint8_t* const v = u + std::size_t{half(width)} * half(height);
-  const auto w = static_cast<int>(width), h = static_cast<int>(height);
-  return {.planes = {y, u, v},
-          .strides = {w, static_cast<int>(half(width)), static_cast<int>(half(width))},
-          .width = w,
-          .height = h};
+void DecodedPicture::write(const leat_frame& slot) const {
+  if (format == LEAT_FORMAT_i420) return tools::Upright(turn).write(planes_of(*this), slot);
+  const std::size_t row = 3 * std::size_t{width};
+  for (std::size_t y = 0; y < height; ++y)
+    std::memcpy(slot.planes[0] + y * slot.strides[0], pixels.data() + y * row, row);
 }
 
 Result<DecodedPicture> decode_picture(std::span<const std::byte> file) {

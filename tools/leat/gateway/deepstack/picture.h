@@ -16,14 +16,22 @@ namespace leat::gateway {
 
 inline constexpr std::uint32_t kMaxPictureSide = 8192;
 
+// JPEG's 4:2:0 and grey keep their values, as i420 of full range by BT.601, which is what JPEG means. Everything else
+// is rgb24: JPEG of more chroma, CMYK, PNG; transparency is left out, and of 16 bits the upper 8 stay.
 struct DecodedPicture {
-  std::vector<std::uint8_t> pixels;  // 4:2:0 in three planes, as stored
+  std::uint32_t format = LEAT_FORMAT_i420;
+  std::vector<std::uint8_t> pixels;  // as stored: three planes, or rows of three bytes a pixel
   std::uint32_t width = 0, height = 0;
-  tools::Turn turn;  // how it is to be shown
-  // Of the slot it is written into: turned, each side even.
-  [[nodiscard]] std::uint32_t shown_width() const noexcept { return (turn.swaps_sides() ? height : width) & ~1U; }
-  [[nodiscard]] std::uint32_t shown_height() const noexcept { return (turn.swaps_sides() ? width : height) & ~1U; }
-  [[nodiscard]] tools::StoredPicture stored() const noexcept;
+  tools::Turn turn;  // how it is to be shown; rgb24 is turned already
+  // Of the slot it is written into: turned, and of i420 each side even.
+  [[nodiscard]] std::uint32_t shown_width() const noexcept { return shown(turn.swaps_sides() ? height : width); }
+  [[nodiscard]] std::uint32_t shown_height() const noexcept { return shown(turn.swaps_sides() ? width : height); }
+  void write(const leat_frame& slot) const;
+
+ private:
+  [[nodiscard]] std::uint32_t shown(std::uint32_t side) const noexcept {
+    return format == LEAT_FORMAT_i420 ? side & ~1U : side;
+  }
 };
 Result<DecodedPicture> decode_picture(std::span<const std::byte> file);
 

@@ -69,7 +69,9 @@ void PictureJob::decoded(Result<DecodedPicture> picture) {
   picture_ = std::move(*picture);
   auto terms = terms_of(*channel_, model_, 0, LEAT_PRIORITY_NORMAL);
   if (!terms.ok()) return refuse(400, "bad_request", terms.error());
-  terms->key.format = LEAT_FORMAT_i420;
+  terms->key.format = picture_.format;
+  if (picture_.format == LEAT_FORMAT_i420)  // as JPEG means it
+    terms->key.color_range = LEAT_COLOR_RANGE_full, terms->key.color_matrix = LEAT_COLOR_MATRIX_bt601;
   terms->key.width = picture_.shown_width();
   terms->key.height = picture_.shown_height();
   ask_for_stream(std::move(*terms), {});
@@ -77,7 +79,7 @@ void PictureJob::decoded(Result<DecodedPicture> picture) {
 
 void PictureJob::fill() {
   if (!take_slot()) return;
-  tools::Upright(picture_.turn).write(picture_.stored(), frame_->raw());
+  picture_.write(frame_->raw());
   picture_ = {};
   submit();
 }

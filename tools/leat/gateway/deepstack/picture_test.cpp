@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -51,6 +53,32 @@ class Pictures : public ::testing::Test {
 };
 std::string Pictures::folder_;
 std::map<std::string, Bytes> Pictures::files_;
+
+// What a slot holds, as RGB: i420 by JPEG's own formulas.
+struct Slot {
+  explicit Slot(const DecodedPicture& picture) : format(picture.format) {
+    frame.width = picture.shown_width(), frame.height = picture.shown_height();
+    const std::size_t luma = std::size_t{frame.width} * frame.height;
+    bytes.resize(3 * luma);
+    const bool planes = format == LEAT_FORMAT_i420;
+    frame.planes[0] = bytes.data(), frame.planes[1] = bytes.data() + luma,
+    frame.planes[2] = bytes.data() + luma * 5 / 4;
+    frame.strides[0] = planes ? frame.width : 3 * frame.width, frame.strides[1] = frame.strides[2] = frame.width / 2;
+    picture.write(frame);
+  }
+  [[nodiscard]] std::array<int, 3> rgb(std::size_t x, std::size_t y) const {
+    const std::uint8_t* const p = bytes.data();
+    const std::size_t w = frame.width, luma = w * frame.height;
+    if (format != LEAT_FORMAT_i420) return {p[3 * (y * w + x)], p[3 * (y * w + x) + 1], p[3 * (y * w + x) + 2]};
+    const std::size_t chroma = luma + y / 2 * (w / 2) + x / 2;
+    const double l = p[y * w + x], b = p[chroma] - 128.0, r = p[chroma + luma / 4] - 128.0;
+    const auto cut = [](double v) { return static_cast<int>(std::lround(std::clamp(v, 0.0, 255.0))); };
+    return {cut(l + 1.402 * r), cut(l - 0.344136 * b - 0.714136 * r), cut(l + 1.772 * b)};
+  }
+  std::uint32_t format;
+  std::vector<std::uint8_t> bytes;
+  leat_frame frame{};
+};
 
 std::string error_of(std::span<const std::byte> file) {
   const auto picture = decode_picture(file);
@@ -116,6 +144,59 @@ TEST_F(Pictures, BytesThatWereChanged) {
       EXPECT_EQ(seen, kTries) << name;
     }
   }
+}
+
+// What a model is shown against what Pillow reads. Where a picture keeps 4:2:0, chroma is of two by two pixels, so that
+// the inside of flat patches is compared.
+TEST_F(Pictures, ColoursArePillows) {
+  std::size_t tried = 0;
+  for (const auto& [name, bytes] : files_) {
+    if (name.find("turn") != std::string::npos) continue;
+    const auto picture = decode_picture(bytes);
+    ASSERT_TRUE(picture.ok()) << name << ": " << picture.error();
+    const Bytes wanted = read(folder_ + "/" + name + ".rgb");
+    const std::size_t w = picture->shown_width(), h = picture->shown_height();
+    ASSERT_EQ(wanted.size(), 3 * w * h) << name;
+    const bool planes = picture->format == LEAT_FORMAT_i420;
+    EXPECT_EQ(planes, name.ends_with(".jpg")
+                          ? name.find("44") == std::string::npos && name.find("422") == std::string::npos &&
+                                name.find("cmyk") == std::string::npos
+                          : name.find("grey") != std::string::npos)
+        << name;
+    Slot slot(*picture);
+    int worst = 0;
+    for (std::size_t y = 0; y < h; ++y)
+      for (std::size_t x = 0; x < w; ++x) {
+        const bool inside = x % 48 >= 20 && x % 48 < 44 && y % 48 >= 20 && y % 48 < 44 && x >= 16 && y >= 16;
+        if (planes && name.find("grey") == std::string::npos && !inside) continue;
+        const auto shown = slot.rgb(x, y);
+        for (std::size_t c = 0; c < 3; ++c)
+          worst = std::max(worst, std::abs(shown[c] - std::to_integer<int>(wanted[3 * (y * w + x) + c])));
+      }
+    EXPECT_LE(worst, 2) << name;
+    ++tried;
+  }
+  EXPECT_GT(tried, 4U);
+}
+
+// The eight turns of EXIF, in both formats, as Pillow makes them upright.
+TEST_F(Pictures, AreTurnedAsExifSays) {
+  std::size_t tried = 0;
+  for (const auto& [name, bytes] : files_) {
+    if (name.find("turn") == std::string::npos) continue;
+    const auto picture = decode_picture(bytes);
+    ASSERT_TRUE(picture.ok()) << name << ": " << picture.error();
+    const Bytes wanted = read(folder_ + "/" + name + ".rgb");
+    const std::size_t w = picture->shown_width(), h = picture->shown_height();
+    ASSERT_EQ(wanted.size(), 3 * w * h) << name;
+    Slot slot(*picture);
+    for (const std::size_t y : {h / 4, 3 * h / 4})
+      for (const std::size_t x : {w / 4, 3 * w / 4})
+        for (std::size_t c = 0; c < 3; ++c)
+          EXPECT_NEAR(slot.rgb(x, y)[c], std::to_integer<int>(wanted[3 * (y * w + x) + c]), 4) << name << x << " " << y;
+    ++tried;
+  }
+  EXPECT_EQ(tried, 16U);
 }
 
 TEST(FileEnd, IsNotThatOfAThumbnailOrOfAScansData) {

@@ -15,6 +15,8 @@ Link::Opening Link::open(const std::string& socket, const StreamSpec& spec) {
   options.width = spec.key.width;
   options.height = spec.key.height;
   if (spec.key.format == LEAT_FORMAT_rgb24) options.strides[0] = 3 * spec.key.width;  // as requests bring them
+  options.color_range = spec.key.color_range;
+  options.color_matrix = spec.key.color_matrix;
   options.priority = spec.key.priority;
   options.slo_ns = spec.key.slo_ns;
   options.overload = LEAT_OVERLOAD_fifo;

@@ -25,6 +25,7 @@ struct StreamKey {
   std::int64_t slo_ns = 0;  // 0: the application's
   std::uint32_t priority = LEAT_PRIORITY_NORMAL;
   std::uint32_t format = LEAT_FORMAT_tensors, width = 0, height = 0;
+  std::uint32_t color_range = LEAT_COLOR_RANGE_unspecified, color_matrix = LEAT_COLOR_MATRIX_unspecified;
   auto operator<=>(const StreamKey&) const = default;
 };
 
