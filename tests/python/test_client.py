@@ -156,6 +156,19 @@ class Frames(WithDaemon):
             with client.next_answer(PATIENCE) as answer:
                 self.assertTrue((answer.array == np.asarray(right)).all())
 
+    def test_colors_are_the_streams_or_the_frames(self) -> None:
+        client = self.connect()
+        stream = client.open_stream("echo", "nv12", 64, 16, color_range="full")
+        for said, wanted in (({}, ("full", "bt601")), ({"color_range": "limited", "color_matrix": "bt709"}, ("limited", "bt709")), ({"damaged": True}, ("full", "bt601"))):
+            with stream.acquire() as frame:
+                frame.submit(**said)
+            with client.next_answer(PATIENCE) as answer:
+                self.assertEqual((answer.colors, answer.damaged), (wanted, "damaged" in said))
+        with self.assertRaisesRegex(leat.InvalidArgument, "color range 'wide' is not known; one of unspecified, limited, full"):
+            client.open_stream("echo", "nv12", 64, 16, color_range="wide")
+        with self.assertRaisesRegex(leat.InvalidArgument, "color matrix 'bt470'"):
+            stream.acquire().submit(color_matrix="bt470")
+
     def test_a_picture_that_pillow_reads_is_sent_as_it_is(self) -> None:
         try:
             from PIL import Image

@@ -26,6 +26,7 @@ from leat._results import Result
 _OK, _TIMED_OUT = 0, _library.ERROR_NAMES.index("timed_out")
 _RING_FULL = _library.ERROR_NAMES.index("ring_full")
 _byref = ctypes.byref
+_COLOR_RANGE_NAMES, _COLOR_MATRIX_NAMES = list(_library.COLOR_RANGES), list(_library.COLOR_MATRICES)
 
 
 def now_ns() -> int:
@@ -67,6 +68,10 @@ def _word(table: dict[str, int], word: str, what: str) -> int:
         return table[word]
     except KeyError:
         raise InvalidArgument(f"{what} '{word}' is not known; one of {', '.join(table)}") from None
+
+
+def _colors(color_range: str, color_matrix: str) -> tuple[int, int]:
+    return _word(_library.COLOR_RANGES, color_range, "color range"), _word(_library.COLOR_MATRICES, color_matrix, "color matrix")
 
 
 def _span(address: int, size: int, owner: object) -> np.ndarray:
@@ -177,12 +182,18 @@ class Frame:
         more: bool = False,
         size: int = 0,
         gap: bool = False,
+        color_range: str = "unspecified",
+        color_matrix: str = "unspecified",
+        damaged: bool = False,
     ) -> int:
         """Hands the slot to leatd; its arrays become read-only. Returns the ticket that the answer will bear.
         `more`: other frames follow at once, so the wake can wait for them (Client.flush sends it). Of a bitstream,
-        `size`: of the access unit in bytes; `gap`: others before it are missing."""
-        flags = (_library.SUBMIT_MORE if more else 0) | (_library.SUBMIT_GAP if gap else 0)
-        options = _library.SubmitOptions(capture_ns, deadline_ns, cookie, key, items, flags, size)
+        `size`: of the access unit in bytes; `gap`: others before it are missing. `color_range` ("limited", "full") and
+        `color_matrix` ("bt601", "bt709", "bt2020"): of this frame, where they differ from the stream's. `damaged`: its
+        decoder concealed an error in it, or it refers to a frame with one; its answer says so too."""
+        flags = (_library.SUBMIT_MORE if more else 0) | (_library.SUBMIT_GAP if gap else 0) | (_library.SUBMIT_DAMAGED if damaged else 0)
+        range_, matrix = _colors(color_range, color_matrix)
+        options = _library.SubmitOptions(capture_ns, deadline_ns, cookie, key, items, flags, size, range_, matrix)
         ticket = ctypes.c_uint64()
         check(quick.leat_submit(_byref(self._raw), _byref(options), _byref(ticket)))
         _allow_writes(self.planes, False)
@@ -233,6 +244,11 @@ class Answer:
     )
 
     @property
+    def damaged(self) -> bool:
+        """The frame was submitted as damaged, or leatd's decoder concealed an error in it."""
+        return bool(self._raw.flags & _library.ANSWER_DAMAGED)
+
+    @property
     def reason_text(self) -> str:
         """What happened, in a sentence, and what can be done."""
         return quick.leat_reason_text(self._raw.reason).decode()
@@ -251,13 +267,23 @@ class Answer:
             return None
         return Result(self, self.stream.class_name, self._raw.result, self._raw.result_bytes)
 
+    def _frame(self) -> _library.Frame:
+        if not self._raw.stream:
+            raise InvalidArgument("the answer was released: look at its frame before")
+        raw = _library.Frame()
+        check(quick.leat_answer_frame(_byref(self._raw), _byref(raw)))
+        return raw
+
+    @property
+    def colors(self) -> tuple[str, str]:
+        """The color range and matrix that the frame was served with."""
+        raw = self._frame()
+        return _COLOR_RANGE_NAMES[raw.color_range], _COLOR_MATRIX_NAMES[raw.color_matrix]
+
     @property
     def planes(self) -> tuple[np.ndarray, ...]:
         """The answered frame's pixels, read-only, until the answer is released."""
-        if not self._raw.stream:
-            raise InvalidArgument("the answer was released: look at its pixels before")
-        raw = _library.Frame()
-        check(quick.leat_answer_frame(_byref(self._raw), _byref(raw)))
+        raw = self._frame()
         planes = self.stream._views(raw, self)
         _allow_writes(planes, False)
         return planes
@@ -432,6 +458,8 @@ class Client:
         sla_drop: float = 0.0,
         codec: str | None = None,
         name: str | None = None,
+        color_range: str = "unspecified",
+        color_matrix: str = "unspecified",
     ) -> Stream:
         """Formats: nv12, i420, rgb24, bgr24, gray8; or "tensors", with the type and shape of each input of the model
         (without the batch), for example tensors=[("float32", (3, 48, 320))]. `overload` says what gives way when `depth` frames wait: fifo,
@@ -439,7 +467,8 @@ class Client:
         Stream.wait_wanted are looked at before a frame is made. `sla_drop`: a coordinated stream, which may lose so much
         accuracy (0 to 0.5), sends what Stream.should_submit says and reports by Stream.observe; needs period_ns.
         `codec`: h264, hevc, av1 (format nv12), jpeg (format rgb24): frames are access units, which leatd decodes
-        (Stream.submit_unit). `name` is shown by `leat top`."""
+        (Stream.submit_unit). `name` is shown by `leat top`. `color_range` ("limited", "full") and `color_matrix` ("bt601",
+        "bt709", "bt2020"): of the frames' Y, U and V; unspecified: limited, and bt601 below 720 lines, else bt709."""
         link = self._open()
         options = _library.StreamOptions()
         quick.leat_stream_options_init(_byref(options))
@@ -454,6 +483,7 @@ class Client:
         if codec is not None:
             options.memory, options.codec = _library.SLOT_BITSTREAM, _word(_library.CODECS, codec, "codec")
         options.name = None if name is None else name.encode()
+        options.color_range, options.color_matrix = _colors(color_range, color_matrix)
         for p, stride in enumerate(strides):
             options.strides[p] = stride
         shapes = _tensor_shapes(tensors)
