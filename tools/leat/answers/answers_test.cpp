@@ -236,6 +236,15 @@ TEST(AnswerLines, OfFramesWithoutAResultSayWhy) {
   EXPECT_FALSE(lines.at(0).contains("damaged"));
 }
 
+TEST(AnswerLines, OfNumbersThatAreNotFiniteSaySo) {
+  Made made;
+  made.detect(100);
+  made.result().flags = LEAT_RESULT_NOT_FINITE;
+  const auto lines = lines_of([&](StreamAnswers& answers) { answers.add(0, 0, made.answer); });
+  EXPECT_EQ(lines.at(0)["not_finite"], true);
+  EXPECT_FALSE(lines.at(0).contains("damaged"));
+}
+
 TEST(AnswerLines, OfDamagedFramesSaySo) {
   Made made;
   made.detect(100);

@@ -199,6 +199,8 @@ void print(const Json& json) {
           "  %s: %llu too wide for its model, and squeezed: write wide=split (text), wide=start or more widths= in its "
           "preprocess\n",
           module.c_str(), count.get<unsigned long long>());
+  if (json.contains("not_finite"))
+    std::printf("  some of the model's numbers are NaN or infinite: check the range of its input and its precision\n");
   if (json.contains("log")) std::printf("  %s\n", json["log"].get<std::string>().c_str());
   std::fflush(stdout);
 }
