@@ -67,7 +67,7 @@ std::string_view path_of(std::string_view target) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (lower_case(target.substr(0, scheme.size())) != scheme) continue;
     const std::size_t host = scheme.size(), path = target.find_first_of("/?", host);
-    if (path == host) return {};  // it names no host
+    if (path == host || target.size() == host) return {};  // it names no host
     if (path == std::string_view::npos) return "/";
     return target[path] == '/' ? target.substr(path) : std::string_view{};
   }
