@@ -77,8 +77,9 @@ Seen walk_live(const Sequence& s) {
   std::int64_t before_ns = 0, quickest_ns = INT64_MAX;
   for (std::size_t i = 0; i < frames.size(); ++i) {
     const Frame& f = frames[i];
-    const FrameArrival arrival{f.at_ns,
-                               std::max<std::int64_t>(0, f.at_ns - std::max(before_ns, std::int64_t{0}) - kMs / 10)};
+    FrameArrival arrival;
+    arrival.read(before_ns + kMs / 10, std::max(f.at_ns, before_ns + kMs / 10));
+    arrival.at_ns = f.at_ns;
     before_ns = f.at_ns;
     const std::int64_t taken_ns = clock.due(f.time_ns, i, arrival);
     EXPECT_LE(taken_ns, f.at_ns) << s.name << ": frame " << i << " before it was taken";
@@ -373,13 +374,29 @@ TEST(SourceClock, ALongWayPassedOverIsNoStep) {
   EXPECT_EQ(clock.source_time(17 * kSecond + 40 * kMs), 4 * kSecond);
 }
 
+// Where a source paused, and where frames were passed over, there are no frames to come.
+TEST(SourceClock, ATimeBackIntoAGapIsAStep) {
+  SourceClock clock({.own_rate = 25});
+  (void)clock.due(0, 0);
+  (void)clock.due(40 * kMs, 1);
+  EXPECT_EQ(clock.due(4 * kSecond, 2), 4 * kSecond) << "it is waited out";
+  for (std::uint64_t i = 3; i < 20; ++i)
+    EXPECT_EQ(clock.due(2 * kSecond + static_cast<std::int64_t>(i) * 40 * kMs, i) - 4 * kSecond,
+              static_cast<std::int64_t>(i - 2) * 40 * kMs);
+  EXPECT_TRUE(clock.take_step());
+  const std::int64_t next_ns = clock.next_due();
+  clock.passed(2 * kSecond + 29 * 40 * kMs, 29);
+  EXPECT_EQ(clock.due(2 * kSecond + 25 * 40 * kMs, 30), next_ns + 10 * 40 * kMs);
+  EXPECT_TRUE(clock.take_step());
+}
+
 // A feeder that is too slow never waits, nor does it where what it reads has piled up: its delay is real.
 TEST(SourceClock, WhoNeverWaitsIsAsLateAsItSeems) {
   SourceClock clock({.live = true, .own_rate = 25});
   (void)clock.due(0, 0, {20 * kMs, kMs});
   for (std::uint64_t i = 1; i < 500; ++i) {
     const auto time_ns = static_cast<std::int64_t>(i) * 40 * kMs;
-    EXPECT_EQ(clock.due(time_ns, i, {time_ns + 520 * kMs, kMs / 20}), time_ns + 20 * kMs) << i;
+    EXPECT_EQ(clock.due(time_ns, i, {time_ns + 520 * kMs, 0}), time_ns + 20 * kMs) << i;
   }
   EXPECT_FALSE(clock.take_step());
 }

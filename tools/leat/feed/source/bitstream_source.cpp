@@ -148,8 +148,7 @@ class Bitstream final : public PictureSource {
       if (got < 0 && got != AVERROR_EOF && format_.live) return Error{"'" + name_ + "' broke off: " + av_text(got)};
       if (got < 0) return false;
       if (packet_->stream_index == stream_) {
-        arrival_.at_ns = ::leat_now_ns();
-        arrival_.waited_ns += arrival_.at_ns - from_ns;
+        arrival_.read(from_ns, ::leat_now_ns());
         if (untimed_) packet_->pts = packet_->dts = arrival_.at_ns;
         return true;
       }

@@ -12,7 +12,12 @@ inline constexpr std::int64_t kNoTime = INT64_MIN;
 // All 0 of a file.
 struct FrameArrival {
   std::int64_t at_ns = 0, waited_ns = 0;
-  [[nodiscard]] bool waited() const noexcept { return waited_ns >= 1'000'000; }  // rather than found in a buffer
+  [[nodiscard]] bool waited() const noexcept { return waited_ns > 0; }
+  // Data that were asked for at `from_ns` are there. What takes less than a millisecond was found in a buffer.
+  void read(std::int64_t from_ns, std::int64_t now_ns) noexcept {
+    at_ns = now_ns;
+    waited_ns += now_ns - from_ns >= 1'000'000 ? now_ns - from_ns : 0;
+  }
 };
 
 }  // namespace leat::tools

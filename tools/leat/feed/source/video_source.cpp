@@ -389,8 +389,7 @@ class Video : public PictureSource {
         return false;
       }
       if (packet_->stream_index == stream_) {
-        arrival_.at_ns = ::leat_now_ns();
-        arrival_.waited_ns += arrival_.at_ns - from_ns;
+        arrival_.read(from_ns, ::leat_now_ns());
         if (untimed_) packet_->pts = packet_->dts = arrival_.at_ns;
         return true;
       }
