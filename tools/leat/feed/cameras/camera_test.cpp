@@ -423,7 +423,9 @@ TEST_F(Cameras, StatesAreTheirUsersAloneAndNonsenseIsLeftOut) {
   EXPECT_THAT(text, HasSubstr("camera yard?[2J: waiting"));
   EXPECT_THAT(text, HasSubstr("it is gone"));
   EXPECT_THAT(text, HasSubstr("its times stepped 3 times"));
-  EXPECT_EQ(states[0]["time_steps"].dump() + states[1]["time_steps"].dump(), "3null");
+  const bool odd_first = states[0]["name"] == "odd";  // files are read in the order of their names, which are numbers
+  EXPECT_EQ(states[odd_first ? 1 : 0]["time_steps"], 3);
+  EXPECT_TRUE(states[odd_first ? 0 : 1]["time_steps"].is_null());
   EXPECT_THAT(text, HasSubstr("camera odd: "));
   EXPECT_EQ(states.dump().find("secret"), std::string::npos);
   EXPECT_TRUE(read_camera_states("/run/another.sock").empty());
