@@ -5,12 +5,26 @@
 #include <algorithm>
 #include <cmath>
 
+#include "shm/src/protocol/color.h"
+
 namespace leat::tools::draw {
 namespace {
 
 std::uint8_t* bytes_of(Picture& p) { return reinterpret_cast<std::uint8_t*>(p.pixels.data()); }
 const std::uint8_t* bytes_of(const Picture& p) { return reinterpret_cast<const std::uint8_t*>(p.pixels.data()); }
 int row_of(const Picture& p) { return static_cast<int>(p.size.width * 4); }
+
+const libyuv::YuvConstants* constants_of(shm::Color color) {
+  const bool full = color.range == LEAT_COLOR_RANGE_full;
+  switch (color.matrix) {
+    case LEAT_COLOR_MATRIX_bt709:
+      return full ? &libyuv::kYuvF709Constants : &libyuv::kYuvH709Constants;
+    case LEAT_COLOR_MATRIX_bt2020:
+      return full ? &libyuv::kYuvV2020Constants : &libyuv::kYuv2020Constants;
+    default:
+      return full ? &libyuv::kYuvJPEGConstants : &libyuv::kYuvI601Constants;
+  }
+}
 
 constexpr Colour kNoPicture{38, 40, 46};
 constexpr Size kNoPictureSize{640, 360};
@@ -31,13 +45,15 @@ Picture picture_of(const leat_frame& frame) {
   const auto stride = [&](int plane) { return static_cast<int>(frame.strides[plane]); };
   std::uint8_t* const to = bytes_of(out);
   if (w == 0 || h == 0 || frame.planes[0] == nullptr) return Picture(kNoPictureSize, kNoPicture);
+  const libyuv::YuvConstants* const yuv = constants_of(
+      shm::color_of(shm::color_from(frame.color_range, frame.color_matrix), {}, frame.format, frame.height));
   switch (frame.format) {
     case LEAT_FORMAT_nv12:
-      libyuv::NV12ToARGB(frame.planes[0], stride(0), frame.planes[1], stride(1), to, row, w, h);
+      libyuv::NV12ToARGBMatrix(frame.planes[0], stride(0), frame.planes[1], stride(1), to, row, yuv, w, h);
       break;
     case LEAT_FORMAT_i420:
-      libyuv::I420ToARGB(frame.planes[0], stride(0), frame.planes[1], stride(1), frame.planes[2], stride(2), to, row, w,
-                         h);
+      libyuv::I420ToARGBMatrix(frame.planes[0], stride(0), frame.planes[1], stride(1), frame.planes[2], stride(2), to,
+                               row, yuv, w, h);
       break;
     case LEAT_FORMAT_rgb24:  // libyuv names formats by the word's most significant byte: its RAW is R, G, B in memory
       libyuv::RAWToARGB(frame.planes[0], stride(0), to, row, w, h);
@@ -46,7 +62,7 @@ Picture picture_of(const leat_frame& frame) {
       libyuv::RGB24ToARGB(frame.planes[0], stride(0), to, row, w, h);
       break;
     case LEAT_FORMAT_gray8:
-      libyuv::J400ToARGB(frame.planes[0], stride(0), to, row, w, h);
+      libyuv::I400ToARGBMatrix(frame.planes[0], stride(0), to, row, yuv, w, h);
       break;
     default:
       return Picture(kNoPictureSize, kNoPicture);
@@ -61,6 +77,18 @@ Picture resized(const Picture& picture, Size to) {
   libyuv::ARGBScale(bytes_of(picture), row_of(picture), static_cast<int>(picture.size.width),
                     static_cast<int>(picture.size.height), bytes_of(out), row_of(out), static_cast<int>(to.width),
                     static_cast<int>(to.height), libyuv::kFilterBox);
+  return out;
+}
+
+Picture letterboxed(const Picture& picture, Size to) {
+  if (picture.size.width == 0 || picture.size.height == 0) return Picture(to);
+  const std::uint64_t by_height = std::uint64_t{picture.size.width} * to.height / picture.size.height;
+  const Size inner = by_height <= to.width
+                         ? Size{static_cast<std::uint32_t>(by_height), to.height}
+                         : Size{to.width, static_cast<std::uint32_t>(std::uint64_t{picture.size.height} * to.width /
+                                                                     picture.size.width)};
+  Picture out(to);
+  paste(out, resized(picture, inner), (to.width - inner.width) / 2, (to.height - inner.height) / 2);
   return out;
 }
 

@@ -37,9 +37,11 @@ struct Picture {
   [[nodiscard]] std::uint32_t at(std::size_t x, std::size_t y) const { return pixels[y * size.width + x]; }
 };
 
-// A copy of the frame's pixels, whatever its format: colours as BT.601 of limited range says, grey of full range.
+// A copy of the frame's pixels, whatever its format, in the colours that its color_range and color_matrix say.
 [[nodiscard]] Picture picture_of(const leat_frame& frame);
 [[nodiscard]] Picture resized(const Picture& picture, Size to);
+// As large as fits, in the middle of a black picture of that size.
+[[nodiscard]] Picture letterboxed(const Picture& picture, Size to);
 // `part` comes to (x, y) of `on`; what would lie outside is left out.
 void paste(Picture& on, const Picture& part, std::uint32_t x, std::uint32_t y);
 

@@ -35,6 +35,8 @@ Status VideoFile::open(const std::string& path, draw::Size size, double rate) {
   encoder_->width = static_cast<int>(size_.width);
   encoder_->height = static_cast<int>(size_.height);
   encoder_->pix_fmt = AV_PIX_FMT_YUV420P;
+  encoder_->color_range = AVCOL_RANGE_MPEG;    // as draw::to_i420 makes them; players take large pictures that say
+  encoder_->colorspace = AVCOL_SPC_SMPTE170M;  // nothing for BT.709
   encoder_->time_base = ::av_inv_q(::av_d2q(rate > 0 ? rate : 30, 1'000'000));
   encoder_->framerate = ::av_inv_q(encoder_->time_base);
   encoder_->thread_count = 1;
@@ -64,7 +66,7 @@ Status VideoFile::write(std::uint64_t time, const draw::Picture& picture) {
     const draw::Planes planes{picture_->data[0],     picture_->data[1],     picture_->data[2],
                               picture_->linesize[0], picture_->linesize[1], picture_->linesize[2]};
     const bool fits = picture.size.width >> 1 == size_.width >> 1 && picture.size.height >> 1 == size_.height >> 1;
-    draw::to_i420(fits ? picture : draw::resized(picture, size_), planes);
+    draw::to_i420(fits ? picture : draw::letterboxed(picture, size_), planes);
     error_ = send(picture_);
   }
   ::av_frame_unref(picture_);

@@ -27,7 +27,7 @@ class VideoFile {
   // The container is chosen by the path's ending (.mp4, .mkv); H.264 where libavcodec has an encoder for it, else
   // MPEG-4. rate: pictures per second, the unit of write()'s times; 0: 30.
   Status open(const std::string& path, draw::Size size, double rate);
-  // `time` grows from call to call. A picture of another size is scaled.
+  // `time` grows from call to call. A picture of another size is scaled into the middle, dark beside it.
   Status write(std::uint64_t time, const draw::Picture& picture);
   Status finish();
 
