@@ -21,7 +21,7 @@ Result<scene::Footage> read_footage(const std::string& video, const SourceOption
                                     const Detect& detect) {
   auto source = open_source(video, options);
   if (!source.ok()) return Error{source.error()};
-  const PictureFormat& format = (*source)->format();
+  const PictureFormat format = (*source)->format();
   if (raw_layout(format.format, format.width, format.height).planes == 0)
     return Error{"'" + shown_name(video) + "' has no pixels to track; name a video"};
   OwnPicture picture(format);
@@ -33,6 +33,13 @@ Result<scene::Footage> read_footage(const std::string& video, const SourceOption
     auto time = (*source)->next();
     if (!time.ok()) return Error{time.error()};
     if (!time->has_value()) break;
+    const PictureFormat& now = (*source)->format();
+    if (!now.same_slots(format))
+      return Error{"'" + shown_name(video) + "' changes its pictures from " + std::to_string(format.width) + "x" +
+                   std::to_string(format.height) + " to " + std::to_string(now.width) + "x" +
+                   std::to_string(now.height) + "; cut it there, and name its parts one after the other"};
+    picture.frame.color_range = now.color().range;
+    picture.frame.color_matrix = now.color().matrix;
     const auto written = (*source)->write(picture.frame);
     if (!written.ok()) return Error{written.error()};
     if (!*written) break;
@@ -150,7 +157,10 @@ Detect ModelDetector::detect() {
     auto frame = (*stream)->acquire();
     if (!frame) return Error{leat_last_error()};
     copy_picture(picture, frame->raw());
-    if (frame->submit() != LEAT_ERROR_ok) return Error{leat_last_error()};
+    leat_submit_options submit{};
+    submit.color_range = picture.color_range;
+    submit.color_matrix = picture.color_matrix;
+    if (frame->submit(submit) != LEAT_ERROR_ok) return Error{leat_last_error()};
     const auto answer = s->client->next_answer(std::chrono::hours(24));
     if (!answer) return Error{s->why()};
     const leat_result* const result = answer->raw().result;

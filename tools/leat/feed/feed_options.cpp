@@ -53,6 +53,8 @@ Result<FeederOptions> read_options(const cli::Arguments& args) {
   base.source_options.raw_format = args.text("raw");
   base.source_options.as_stored = args.flag("as-stored");
   base.source_options.rate = base.rate;
+  base.source_options.color = {color_range_of(args.text("color-range")), color_matrix_of(args.text("color-matrix"))};
+  base.damaged = damaged_of(args.text("damaged"));
   if (const std::string size = args.text("size");
       !size.empty() &&
       std::sscanf(size.c_str(), "%ux%u", &base.source_options.width, &base.source_options.height) != 2) {

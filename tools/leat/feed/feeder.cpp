@@ -45,7 +45,9 @@ std::vector<NamedLedger> Feeder::figures() const {
                    .ledger = lane.ledger,
                    .followed = lane.followed,
                    .seconds = first > 0 && last > first ? static_cast<double>(last - first) / 1e9 : 0,
-                   .task_weight = lanes_.size() > 1 ? lane.part.weight : 0});
+                   .task_weight = lanes_.size() > 1 ? lane.part.weight : 0,
+                   .damaged = out.empty() ? damaged() : 0,  // tasks share pictures
+                   .format_changes = out.empty() ? format_changes() : 0});
   return out;
 }
 
@@ -232,6 +234,8 @@ Result<Feeder::Step> Feeder::feed_one(const std::atomic<bool>& stop) {
   if (!time->has_value()) return Step::ended;
   count_left_out();
   hand_ = Hand::frame;
+  if (source_->damaged()) damaged_.fetch_add(1, std::memory_order_relaxed);
+  if (const Status followed = follow_format(); !followed.ok()) return Error{followed.error()};
   const auto picture = static_cast<std::uint32_t>(opened_before_ + source_->index());
   std::int64_t capture_ns = 0;
   if (timed) {
@@ -246,6 +250,7 @@ Result<Feeder::Step> Feeder::feed_one(const std::atomic<bool>& stop) {
       skip(Skip::no_daemon);
       return Step::skipped;
     }
+    if (leaves_out_damaged()) return Step::skipped;
     if (follows()) return follow_one(capture_ns, picture);
     if (hopeless(capture_ns, ::leat_now_ns())) {
       hand_ = Hand::too_late;
@@ -258,6 +263,7 @@ Result<Feeder::Step> Feeder::feed_one(const std::atomic<bool>& stop) {
       return Step::skipped;
     }
   }
+  if (!timed && leaves_out_damaged()) return Step::skipped;
   auto frame = slot(!timed || source_->format().codec != LEAT_CODEC_none, stop);  // no access unit is left out
   if (stream_lost()) return without_daemon();
   if (!frame && stop.load(std::memory_order_relaxed)) return Step::ended;
@@ -270,6 +276,14 @@ Result<Feeder::Step> Feeder::feed_one(const std::atomic<bool>& stop) {
   if (!written.ok()) return Error{written.error()};
   if (!*written) return Step::ended;
   return submit(lanes_.front(), *frame, capture_ns, picture, timed);
+}
+
+// The picture at hand, where damaged ones are not wanted. Decoders of access units need every one.
+bool Feeder::leaves_out_damaged() {
+  if (options_.damaged != DamagedPictures::drop || !source_->damaged() || source_->format().codec != LEAT_CODEC_none)
+    return false;
+  skip(Skip::damaged);
+  return true;
 }
 
 // The picture in hand was for a leatd that has just gone, or is about to.
@@ -296,7 +310,10 @@ Result<Feeder::Step> Feeder::follow_one(std::int64_t capture_ns, std::uint32_t p
       annotator != nullptr && annotator->wants(options_.grid_place, capture_ns)) {
     std::vector<draw::Tracked> tracked;
     for (const Lane& lane : lanes_) tracked.push_back(lane.follower->tracked(lane.part.x, lane.part.y));
-    annotator->add(options_.grid_place, number_ - 1, shot_of(whole, std::move(tracked)));
+    leat_frame seen = whole;  // colors may change from picture to picture
+    seen.color_range = source_->format().color().range;
+    seen.color_matrix = source_->format().color().matrix;
+    annotator->add(options_.grid_place, number_ - 1, shot_of(seen, std::move(tracked)));
   }
   for (Lane& lane : lanes_) {
     const auto step = follow_lane(lane, capture_ns, picture);
@@ -324,13 +341,17 @@ Result<Feeder::Step> Feeder::follow_lane(Lane& lane, std::int64_t capture_ns, st
 
 Result<Feeder::Step> Feeder::submit(Lane& lane, Frame& frame, std::int64_t capture_ns, std::uint32_t picture,
                                     bool timed) {
-  const leat_submit_options submit{.capture_ns = capture_ns,
-                                   .deadline_ns = 0,
-                                   .cookie = cookie_of(static_cast<std::uint32_t>(fed_), picture),
-                                   .key = 0,
-                                   .items = 0,
-                                   .flags = 0,
-                                   .bytes = source_->unit_bytes()};
+  const shm::Color color = source_->format().color();
+  const leat_submit_options submit{
+      .capture_ns = capture_ns,
+      .deadline_ns = 0,
+      .cookie = cookie_of(static_cast<std::uint32_t>(fed_), picture),
+      .key = 0,
+      .items = 0,
+      .flags = source_->damaged() && options_.damaged == DamagedPictures::mark ? LEAT_SUBMIT_DAMAGED : 0,
+      .bytes = source_->unit_bytes(),
+      .color_range = color.range,
+      .color_matrix = color.matrix};
   number_of_[fed_ % number_of_.size()] = number_;
   lane_number_of_[fed_ % lane_number_of_.size()] = lane.submitted;
   bool late = false;

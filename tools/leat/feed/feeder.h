@@ -1,7 +1,8 @@
 // One source fed into one stream, or into one for each task, on a thread of its own.
 //
 // feeder.cpp has the way of a picture: when it is decoded, whether it is sent, what becomes of its answer.
-// feeder_streams.cpp has what is opened, lost and opened anew: the source, the streams on the shared connection.
+// feeder_streams.cpp has what is opened, lost and opened anew: the source, the streams on the shared connection, also
+// where pictures change their size or pixel format.
 #pragma once
 
 #include <array>
@@ -27,6 +28,10 @@
 
 namespace leat::tools {
 
+// Of a picture that may show an error of its stream (PictureSource::damaged). mark: it is submitted as damaged, and its
+// answer says so. drop: it is not submitted. keep: it is submitted as any other.
+enum class DamagedPictures : std::uint8_t { mark, drop, keep };
+
 struct FeederOptions {
   std::string name;  // shown by `leat top` and in the table
   std::string source;
@@ -43,6 +48,7 @@ struct FeederOptions {
   leat_overload overload = LEAT_OVERLOAD_latest;
   bool overload_chosen = false;  // false: latest for what keeps its own time, fifo for what waits for answers
   leat_priority priority = LEAT_PRIORITY_NORMAL;
+  DamagedPictures damaged = DamagedPictures::mark;
   bool realtime = false;             // pictures go in when they are due; otherwise as fast as answers come
   std::vector<std::uint32_t> cores;  // where this feeder's thread runs; empty: anywhere
   bool yields = false;               // its thread gives way to others
@@ -109,6 +115,11 @@ class Feeder {
     return last_picture_ns_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::uint64_t pictures() const noexcept { return pictures_.load(std::memory_order_relaxed); }
+  // Any thread: pictures made ready that may show an error; how often size or pixel format changed.
+  [[nodiscard]] std::uint64_t damaged() const noexcept { return damaged_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t format_changes() const noexcept {
+    return format_changes_.load(std::memory_order_relaxed);
+  }
   // Since when every frame that came was too old to be submitted; 0: the last one was not.
   [[nodiscard]] std::int64_t too_late_since_ns() const noexcept {
     return too_late_since_ns_.load(std::memory_order_relaxed);
@@ -142,6 +153,8 @@ class Feeder {
   Status open_lane(Lane& lane, StreamOptions options, const std::string& application);
   Status open_answers(Lane& lane, const std::string& application);
   Status open_annotator();
+  // Every frame in flight has its answer, or its patience is over. Then the streams are those of the picture at hand.
+  Status follow_format();
   void close_streams();
   void show_slots();
   [[nodiscard]] bool served() const noexcept { return !lanes_.empty() && lanes_.front().stream != nullptr; }
@@ -150,6 +163,7 @@ class Feeder {
   // leatd may have come back: opens the streams, now and then. False: it has not.
   bool serve_again();
   Result<Step> without_daemon();
+  bool leaves_out_damaged();
   [[nodiscard]] bool give_up();  // asked by the source while it waits
   // Coordinated: shows every picture, sends those that are asked for.
   Result<Step> follow_one(std::int64_t capture_ns, std::uint32_t picture);
@@ -224,8 +238,9 @@ class Feeder {
   mutable std::mutex mutex_;  // guards the lanes' figures between this feeder's thread and figures()
   std::atomic<std::int64_t> first_submit_ns_{0}, last_answer_ns_{0},
       last_picture_ns_{0};  // relaxed: figures for display, and read after the join
-  std::atomic<std::uint64_t> pictures_{0}, time_steps_{0};
+  std::atomic<std::uint64_t> pictures_{0}, time_steps_{0}, damaged_{0}, format_changes_{0};
   std::atomic<std::int64_t> too_late_since_ns_{0};
+  shm::LogLimit format_lines_;
 };
 
 }  // namespace leat::tools

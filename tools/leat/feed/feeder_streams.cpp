@@ -15,8 +15,8 @@ constexpr std::int64_t kOpeningNs = 10'000'000'000;  // a live source that has n
 constexpr std::int64_t kShortestWaitNs = 100'000'000, kLongestAbsenceNs = 1'000'000'000;  // leatd is asked again
 constexpr std::size_t kNameBytes = 31;                                                    // that leatd keeps
 
-bool same(const PictureFormat& a, const PictureFormat& b) {
-  return a.format == b.format && a.codec == b.codec && a.width == b.width && a.height == b.height;
+std::string size_text(const PictureFormat& format) {
+  return std::to_string(format.width) + "x" + std::to_string(format.height) + " " + name_of(format.format);
 }
 
 }  // namespace
@@ -64,22 +64,18 @@ Status Feeder::open_source(const std::atomic<bool>& stop) {
     return Error{stalled_ ? "'" + shown_name(options_.source) + "' did not open within 10 s" : source.error()};
   source_ = std::move(*source);
   const PictureFormat& format = source_->format();
-  if (options_.truth != nullptr && (options_.truth->width != format.width || options_.truth->height != format.height)) {
-    return Error{"the ground truth is of " + std::to_string(options_.truth->width) + "x" +
-                 std::to_string(options_.truth->height) + " pictures, '" + options_.source + "' of " +
-                 std::to_string(format.width) + "x" + std::to_string(format.height)};
-  }
   liveness_ = Liveness(std::hash<std::string>{}(options_.name));
   clock_ = SourceClock({.live = format.live, .rate = options_.rate, .own_rate = format.rate});
   newcomer_ = true;
   served_until_ns_ = 0;
   every_one_ = !keeps_time() || format.codec != LEAT_CODEC_none ||
                (options_.overload_chosen && options_.overload == LEAT_OVERLOAD_never_drop);
-  if (same(format, served_format_)) {
+  if (format.same_slots(served_format_)) {
     show_slots();
     return Done{};
   }
   close_streams();
+  if (fed_ > 0) format_changes_.fetch_add(1, std::memory_order_relaxed);
   served_format_ = format;
   return prepare_lanes();
 }
@@ -98,13 +94,21 @@ void Feeder::show_slots() {
 
 Status Feeder::prepare_lanes() {
   if (lanes_.size() > 1) whole_ = std::make_unique<OwnPicture>(served_format_);
-  for (Lane& lane : lanes_)
-    if (const Status prepared = prepare_lane(lane); !prepared.ok()) return prepared;
+  for (Lane& lane : lanes_) {
+    const Status prepared = prepare_lane(lane);
+    if (prepared.ok()) continue;
+    served_format_ = {};  // nothing is prepared: the next picture tries again
+    return prepared;
+  }
   return Done{};
 }
 
 Status Feeder::prepare_lane(Lane& lane) {
   const PictureFormat& whole = served_format_;
+  if (options_.truth != nullptr && (options_.truth->width != whole.width || options_.truth->height != whole.height))
+    return Error{"the ground truth is of " + std::to_string(options_.truth->width) + "x" +
+                 std::to_string(options_.truth->height) + " pictures, '" + options_.source + "' of " +
+                 std::to_string(whole.width) + "x" + std::to_string(whole.height)};
   if (!lane.part.within(whole))
     return Error{"the task '" + lane.part.name + "' is not within the picture of '" + shown_name(options_.source) +
                  "', which has " + std::to_string(whole.width) + "x" + std::to_string(whole.height) + " pixels"};
@@ -124,7 +128,30 @@ Status Feeder::prepare_lane(Lane& lane) {
     if (!rule.ok()) return Error{rule.error()};
     tracker->set_rule(*rule);
   }
-  lane.follower = std::make_unique<Follower>(lane.part.of(whole), lane.truth, std::move(*tracker));
+  auto follower = std::make_unique<Follower>(lane.part.of(whole), lane.truth, std::move(*tracker));
+  if (lane.follower) follower->figures() = lane.follower->figures();
+  lane.follower = std::move(follower);
+  return Done{};
+}
+
+Status Feeder::follow_format() {
+  const PictureFormat format = source_->format();
+  if (format.same_slots(served_format_)) return Done{};
+  drain();
+  close_streams();
+  serve_again_ns_ = serve_pause_ns_ = 0;
+  const PictureFormat before = std::exchange(served_format_, format);
+  if (fed_ > 0) {
+    format_changes_.fetch_add(1, std::memory_order_relaxed);
+    const std::string line = format_lines_.line(
+        ::leat_now_ns(), "stream " + options_.name + ": its pictures changed from " + size_text(before) + " to " +
+                             size_text(format) + "; it goes on with these");
+    if (!line.empty() && options_.source_options.say) options_.source_options.say(line);
+  }
+  if (const Status prepared = prepare_lanes(); !prepared.ok()) return prepared;
+  if (!options_.stays) return open_streams();
+  if (!keeps_time())  // as its source waits, the picture at hand waits for leatd
+    while (!serve_again() && !stop_->load(std::memory_order_relaxed)) (void)take_answer(kShortestWaitNs);
   return Done{};
 }
 
@@ -134,6 +161,8 @@ Result<StreamOptions> Feeder::stream_options() const {
   const bool own_time = keeps_time();
   StreamOptions options;
   options.format = format.format;
+  options.color_range = format.color().range;
+  options.color_matrix = format.color().matrix;
   options.depth = options_.depth > 0 ? options_.depth : kDefaultDepth;
   options.overload = options_.overload_chosen ? options_.overload
                      : own_time               ? LEAT_OVERLOAD_latest

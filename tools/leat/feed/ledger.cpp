@@ -126,6 +126,21 @@ void row(std::string& out, const std::string& name, const Ledger& ledger, double
   out += line;
 }
 
+// What happened to a stream's pictures before they were frames, in all streams.
+struct SourceFigures {
+  std::uint64_t damaged = 0, format_changes = 0;
+};
+SourceFigures source_figures(const FeedReport& report) {
+  SourceFigures all;
+  for (const NamedLedger& stream : report.streams)
+    all.damaged += stream.damaged, all.format_changes += stream.format_changes;
+  return all;
+}
+void add_source_figures(Json& json, const SourceFigures& figures) {
+  json["damaged"] = figures.damaged;
+  json["format_changes"] = figures.format_changes;
+}
+
 Ledger total_of(const FeedReport& report) {
   Ledger total;
   for (const NamedLedger& stream : report.streams) total.add(stream.ledger);
@@ -195,10 +210,12 @@ double Ledger::latency_ms(double q) const {
 std::string report_json(const FeedReport& report) {
   Json json;
   json["total"] = ledger_json(total_of(report), report.seconds);
+  add_source_figures(json["total"], source_figures(report));
   json["streams"] = Json::array();
   for (const NamedLedger& stream : report.streams) {
     Json entry = {{"name", stream.name}};
     entry.update(ledger_json(stream.ledger, stream.seconds));
+    add_source_figures(entry, {stream.damaged, stream.format_changes});
     if (stream.followed) entry["coordinated"] = coordinated_json(stream);
     json["streams"].push_back(entry);
   }
@@ -245,6 +262,11 @@ std::string report_table(const FeedReport& report) {
     }
     out += "skipped of " + stream.name + ": " + why + "\n";
   }
+  const SourceFigures sources = source_figures(report);
+  if (sources.damaged > 0)
+    out += "damaged: " + std::to_string(sources.damaged) + " pictures may show an error of their stream\n";
+  if (sources.format_changes > 0)
+    out += "format changes: " + std::to_string(sources.format_changes) + ": of size or pixel format in mid-stream\n";
   for (const NamedLedger& stream : report.streams)
     if (stream.followed) out += coordinated_line(stream);
   if (report.bytes_copied_per_frame >= 0) {

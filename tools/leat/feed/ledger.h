@@ -16,18 +16,20 @@ namespace leat::tools {
 // Why a picture was never submitted. no_slot: none was free when its time came; hopeless: its deadline could no longer
 // be met; not_wanted: it was not its stream's turn before the next picture was there (docs/guide/grants.md);
 // unreferenced, passed_over: left undecoded to catch up, since no other refers to it, or on the way to a newer
-// key frame; no_daemon: leatd did not take the stream then.
+// key frame; no_daemon: leatd did not take the stream then; damaged: it may show an error of its stream, and such
+// pictures are not wanted.
 #define LEAT_SKIPS(X)                                                                          \
   X(no_slot, "every slot was in use")                                                          \
   X(hopeless, "the deadline could no longer be met")                                           \
   X(not_wanted, "more came than could be served: it was not its turn")                         \
   X(unreferenced, "left undecoded to catch up: no other refers to it")                         \
   X(passed_over, "left undecoded to catch up: older than the key frame that was gone on with") \
-  X(no_daemon, "leatd did not take the stream then")
+  X(no_daemon, "leatd did not take the stream then")                                           \
+  X(damaged, "it may show an error of its stream, and such pictures are not wanted")
 #define X(name, text) name,
 enum class Skip : std::uint8_t { LEAT_SKIPS(X) };
 #undef X
-inline constexpr std::size_t kSkipCount = 6;
+inline constexpr std::size_t kSkipCount = 7;
 
 class Ledger {
  public:
@@ -73,6 +75,8 @@ struct NamedLedger {
   std::optional<FollowerFigures> followed = std::nullopt;  // coordinated
   double seconds = 0;                                      // from its first submission to its last answer
   double task_weight = 0;                                  // of a task among several; 0: a stream by itself
+  std::uint64_t damaged = 0;                               // pictures that may show an error of their stream
+  std::uint64_t format_changes = 0;                        // of size or pixel format
 };
 
 struct FeedReport {
@@ -86,8 +90,8 @@ struct FeedReport {
 
 // Two shapes of the same figures. JSON: total.{submitted, completed, late, dropped, failed, rejected, unanswered,
 // in_flight, skipped, skipped_by_reason, submitted_past_deadline, dropped_by_reason, rejected_by_reason,
-// failed_by_reason, latency_ms_p50, _p95, _p99, goodput_fps}, streams[] alike with name, seconds,
-// bytes_copied_per_frame, accuracy.{map50, detection_ap50, classification, frames, idf1};
+// failed_by_reason, latency_ms_p50, _p95, _p99, goodput_fps, damaged, format_changes}, streams[] alike with name,
+// seconds, bytes_copied_per_frame, accuracy.{map50, detection_ap50, classification, frames, idf1};
 // streams[].coordinated.{standing, interval, evictions, sla_drop, planned_drop, measured_drop, seen_at_answers, frames,
 // sent_share, off_truth, detector_off_truth, lost_of_truth, tracking_ms, task_weight}. What is unknown is null.
 [[nodiscard]] std::string report_json(const FeedReport& report);

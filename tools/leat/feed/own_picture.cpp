@@ -9,6 +9,8 @@ OwnPicture::OwnPicture(const PictureFormat& format) {
   frame.format = static_cast<std::uint32_t>(format.format);
   frame.width = format.width;
   frame.height = format.height;
+  frame.color_range = format.color().range;
+  frame.color_matrix = format.color().matrix;
   frame.plane_count = layout.planes;
   frame.bytes = layout.bytes;
   pixels.resize(layout.bytes);

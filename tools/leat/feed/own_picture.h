@@ -8,7 +8,7 @@
 
 namespace leat::tools {
 
-// Memory for one picture, tight.
+// Memory for one picture, tight. Its colors are the format's.
 struct OwnPicture {
   explicit OwnPicture(const PictureFormat& format);
   OwnPicture(const OwnPicture&) = delete;

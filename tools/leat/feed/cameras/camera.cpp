@@ -111,6 +111,8 @@ CameraReport Camera::report(std::int64_t now_ns) {
                    .pictures = feeder_.pictures(),
                    .breaks = breaks_,
                    .time_steps = feeder_.time_steps(),
+                   .damaged = feeder_.damaged(),
+                   .format_changes = feeder_.format_changes(),
                    .last_error = last_error_,
                    .last_error_ns = last_error_ns_};
   const std::int64_t late_since_ns = feeder_.too_late_since_ns();

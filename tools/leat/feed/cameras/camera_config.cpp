@@ -13,8 +13,9 @@ constexpr std::size_t kMaxCameras = 256;  // streams that leatd serves
 constexpr std::size_t kMaxNameBytes = 31;  // leat_stream_options.name keeps as many
 
 CameraConfig read_camera(const JsonCursor& t) {
-  t.only({"name", "url", "application", "priority", "overload", "transport", "decoder", "slo_ms", "rate", "min_score",
-          "accuracy", "stall_s", "depth", "track", "loop", "classes", "tasks"});
+  t.only({"name",   "url",     "application", "priority",    "overload",     "transport", "decoder",
+          "slo_ms", "rate",    "min_score",   "accuracy",    "stall_s",      "depth",     "track",
+          "loop",   "classes", "tasks",       "color_range", "color_matrix", "damaged"});
   CameraConfig c;
   c.name = t.needed_text("name");
   c.url = t.needed_text("url");
@@ -28,6 +29,9 @@ CameraConfig read_camera(const JsonCursor& t) {
     c.overload = t.choice_or("overload", "", {"auto", "latest", "fifo", "latest_per_key", "never_drop"});
   if (t.has("transport")) c.transport = t.choice_or("transport", "", {"tcp", "udp"});
   if (t.has("decoder")) c.decoder = t.choice_or("decoder", "", {"auto", "cpu", "vaapi", "cuda"});
+  if (t.has("color_range")) c.color_range = t.choice_or("color_range", "", {"auto", "limited", "full"});
+  if (t.has("color_matrix")) c.color_matrix = t.choice_or("color_matrix", "", {"auto", "bt601", "bt709", "bt2020"});
+  if (t.has("damaged")) c.damaged = t.choice_or("damaged", "", {"mark", "drop", "keep"});
   const auto number = [&](const char* key, double max, std::optional<double>& to) {
     if (t.has(key)) to = t.number_or(key, 0, 0, max);
   };
@@ -86,6 +90,23 @@ leat_priority priority_of(const std::string& word) {
                                : LEAT_PRIORITY_NORMAL;
 }
 
+std::uint8_t color_range_of(const std::string& word) {
+  return word == "full"      ? LEAT_COLOR_RANGE_full
+         : word == "limited" ? LEAT_COLOR_RANGE_limited
+                             : LEAT_COLOR_RANGE_unspecified;
+}
+
+std::uint8_t color_matrix_of(const std::string& word) {
+  return word == "bt601"    ? LEAT_COLOR_MATRIX_bt601
+         : word == "bt709"  ? LEAT_COLOR_MATRIX_bt709
+         : word == "bt2020" ? LEAT_COLOR_MATRIX_bt2020
+                            : LEAT_COLOR_MATRIX_unspecified;
+}
+
+DamagedPictures damaged_of(const std::string& word) {
+  return word == "drop" ? DamagedPictures::drop : word == "keep" ? DamagedPictures::keep : DamagedPictures::mark;
+}
+
 Result<FeederOptions> options_of(const CameraConfig& camera, FeederOptions all) {
   FeederOptions o = std::move(all);
   o.name = camera.name;
@@ -100,6 +121,9 @@ Result<FeederOptions> options_of(const CameraConfig& camera, FeederOptions all) 
   if (camera.stall_s) o.stall_ns = std::llround(*camera.stall_s * 1e9);
   if (camera.transport) o.source_options.transport = *camera.transport;
   if (camera.decoder) o.source_options.decoder = *camera.decoder;
+  if (camera.color_range) o.source_options.color.range = color_range_of(*camera.color_range);
+  if (camera.color_matrix) o.source_options.color.matrix = color_matrix_of(*camera.color_matrix);
+  if (camera.damaged) o.damaged = damaged_of(*camera.damaged);
   if (camera.track) o.tracks = *camera.track;
   if (camera.min_score) o.min_score = *camera.min_score;
   if (camera.classes) o.classes = *camera.classes;

@@ -20,7 +20,7 @@ namespace leat::tools {
 
 struct CameraConfig {
   std::string name, url;
-  std::optional<std::string> application, priority, overload, transport, decoder;
+  std::optional<std::string> application, priority, overload, transport, decoder, color_range, color_matrix, damaged;
   std::optional<double> slo_ms, rate, min_score, accuracy, stall_s;
   std::optional<std::int64_t> depth;
   std::optional<bool> track, loop;
@@ -35,6 +35,9 @@ Result<std::vector<CameraConfig>> parse_cameras(const std::string& name, const s
 // The words of a rule and a class, as the table of options has them. Precondition: it is one of them.
 void set_overload(FeederOptions& options, const std::string& word);  // "auto" too
 [[nodiscard]] leat_priority priority_of(const std::string& word);
+[[nodiscard]] std::uint8_t color_range_of(const std::string& word);   // "auto": unspecified
+[[nodiscard]] std::uint8_t color_matrix_of(const std::string& word);  // likewise
+[[nodiscard]] DamagedPictures damaged_of(const std::string& word);
 
 // `all`: what holds for all cameras.
 Result<FeederOptions> options_of(const CameraConfig& camera, FeederOptions all);

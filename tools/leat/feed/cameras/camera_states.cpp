@@ -81,7 +81,8 @@ void add_cameras_of(const Json& file, const std::string& socket, std::int64_t no
     Json entry = {{"pid", number(file, "pid")}};
     for (const char* const key : {"name", "source", "application", "state", "last_error"})
       entry[key] = shown(camera, key);
-    for (const char* const key : {"rate", "pictures", "breaks", "time_steps"}) entry[key] = number(camera, key);
+    for (const char* const key : {"rate", "pictures", "breaks", "time_steps", "damaged", "format_changes"})
+      entry[key] = number(camera, key);
     const double since_s = static_cast<double>(now_ns - written.get<std::int64_t>()) / 1e9;
     for (const char* const key : {"last_picture_s", "last_error_s"}) {
       const Json then = number(camera, key);
@@ -131,6 +132,8 @@ Status CameraStatesFile::write(const std::vector<CameraReport>& cameras, std::in
                     {"pictures", c.pictures},
                     {"breaks", c.breaks},
                     {"time_steps", c.time_steps},
+                    {"damaged", c.damaged},
+                    {"format_changes", c.format_changes},
                     {"last_error", c.last_error},
                     {"last_error_s", seconds_ago(c.last_error_ns, now_ns)}});
   const Json file = {{"v", kVersion},
@@ -180,6 +183,8 @@ std::string camera_states_text(const Json& cameras) {
            "last picture " + seconds(camera, "last_picture_s");
     if (const Json& steps = camera["time_steps"]; steps.is_number() && steps.get<double>() > 0)
       out += "; its times stepped " + steps.dump() + " times";
+    for (const auto& [key, what] : {std::pair{"damaged", " damaged pictures"}, {"format_changes", " format changes"}})
+      if (const Json& n = camera[key]; n.is_integer() && n != Json(0)) out += ", " + n.dump() + what;
     if (const std::string error = camera["last_error"].get<std::string>(); !error.empty())
       out += "; broke off " + camera["breaks"].dump() + " times, last error " + seconds(camera, "last_error_s") + ": " +
              error;

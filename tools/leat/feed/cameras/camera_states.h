@@ -36,9 +36,10 @@ struct CameraReport {
   double rate = 0;
   std::int64_t last_picture_ns = 0;
   std::uint64_t pictures = 0, breaks = 0;
-  std::uint64_t time_steps = 0;    // of the source's times (source_clock.h)
-  std::string last_error;          // in one line; empty: none yet
-  std::int64_t last_error_ns = 0;  // when it was
+  std::uint64_t time_steps = 0;                   // of the source's times (source_clock.h)
+  std::uint64_t damaged = 0, format_changes = 0;  // pictures that may show an error; of size or pixel format
+  std::string last_error;                         // in one line; empty: none yet
+  std::int64_t last_error_ns = 0;                 // when it was
 };
 
 class CameraStatesFile {
@@ -56,10 +57,9 @@ class CameraStatesFile {
   std::string path_, socket_;
 };
 
-// {"name", "source", "application", "state", "rate", "last_picture_s", "pictures", "breaks", "time_steps",
-// "last_error",
-//  "last_error_s", "pid"} of each camera of this user's feeders on that socket (empty: the default one); _s: seconds
-//  ago,
+// {"name", "source", "application", "state", "rate", "last_picture_s", "pictures", "breaks", "time_steps", "damaged",
+//  "format_changes", "last_error", "last_error_s", "pid"} of each camera of this user's feeders on that socket (empty:
+//  the default one); _s: seconds ago,
 // null: never.
 [[nodiscard]] Json read_camera_states(const std::string& socket);
 // A line for each.

@@ -387,12 +387,29 @@ TEST(CamerasFile, SaysWhatIsWrongInOneLine) {
   EXPECT_THAT(error("[[camera]]\nname = \"a\"\nurl = \"x\"\n[[camera]]\nname = \"a\"\nurl = \"y\"\n"),
               HasSubstr("another camera's name"));
   EXPECT_THAT(error("[[camera]]\nname = \"a\"\nurl = \"x\"\ntasks = [\"all\"]\n"), HasSubstr("accuracy"));
+  EXPECT_THAT(error("[[camera]]\nname = \"a\"\nurl = \"x\"\ncolor_range = \"tv\"\n"), HasSubstr("limited"));
   EXPECT_THAT(error("[camera"), HasSubstr("house.toml:1"));
   std::string umlauts;  // two bytes each
   for (int i = 0; i < 15; ++i) umlauts += "\xc3\xbc";
   const auto named = [](const std::string& name) { return "[[camera]]\nname = \"" + name + "\"\nurl = \"x\"\n"; };
   EXPECT_TRUE(parse_cameras("house.toml", named(umlauts)).ok());
   EXPECT_THAT(error(named(umlauts + "\xc3\xbc")), HasSubstr("has 32 bytes, at most 31"));
+}
+
+TEST(CamerasFile, SaysColorsAndWhatBecomesOfDamagedPictures) {
+  const auto read = parse_cameras("house.toml",
+                                  "[[camera]]\nname = \"a\"\nurl = \"x\"\ncolor_range = \"full\"\n"
+                                  "color_matrix = \"bt2020\"\ndamaged = \"drop\"\n"
+                                  "[[camera]]\nname = \"b\"\nurl = \"y\"\ncolor_range = \"auto\"\n");
+  ASSERT_TRUE(read.ok()) << read.error();
+  FeederOptions all;
+  all.source_options.color = {LEAT_COLOR_RANGE_limited, LEAT_COLOR_MATRIX_bt709};
+  const auto a = options_of((*read)[0], all), b = options_of((*read)[1], all);
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_EQ(a->source_options.color, (shm::Color{LEAT_COLOR_RANGE_full, LEAT_COLOR_MATRIX_bt2020}));
+  EXPECT_EQ(a->damaged, DamagedPictures::drop);
+  EXPECT_EQ(b->source_options.color, (shm::Color{LEAT_COLOR_RANGE_unspecified, LEAT_COLOR_MATRIX_bt709}));
+  EXPECT_EQ(b->damaged, DamagedPictures::mark);
 }
 
 TEST_F(Cameras, StatesAreTheirUsersAloneAndNonsenseIsLeftOut) {
@@ -406,6 +423,7 @@ TEST_F(Cameras, StatesAreTheirUsersAloneAndNonsenseIsLeftOut) {
   report.last_error = "it is gone";
   report.last_error_ns = report.last_picture_ns = now_ns - 2'000'000'000;
   report.time_steps = 3;
+  report.damaged = 12, report.format_changes = 1;
   ASSERT_TRUE(file->write({report}, now_ns).ok());
   const auto write = [&](const std::string& name, const std::string& text) {
     std::ofstream(folder + "/" + name) << text;
@@ -426,6 +444,7 @@ TEST_F(Cameras, StatesAreTheirUsersAloneAndNonsenseIsLeftOut) {
   const bool odd_first = states[0]["name"] == "odd";  // files are read in the order of their names, which are numbers
   EXPECT_EQ(states[odd_first ? 1 : 0]["time_steps"], 3);
   EXPECT_TRUE(states[odd_first ? 0 : 1]["time_steps"].is_null());
+  EXPECT_THAT(text, HasSubstr("12 damaged pictures, 1 format changes"));
   EXPECT_THAT(text, HasSubstr("camera odd: "));
   EXPECT_EQ(states.dump().find("secret"), std::string::npos);
   EXPECT_TRUE(read_camera_states("/run/another.sock").empty());

@@ -119,6 +119,7 @@ class Bitstream final : public PictureSource {
     format_.codec = codec_->codec;
     format_.width = static_cast<std::uint32_t>(std::max(p.width, 0));
     format_.height = static_cast<std::uint32_t>(std::max(p.height, 0));
+    format_.coding = overridden(format_.coding, options_.color);  // else leatd reads it from the stream
     format_.live = live;
     untimed_ = live && (input_->iformat->flags & AVFMT_NOTIMESTAMPS) != 0;
     format_.rate = rate.num > 0 && rate.den > 0 ? ::av_q2d(rate) : 0;

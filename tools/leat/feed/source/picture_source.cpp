@@ -82,6 +82,12 @@ Result<PictureFormat> parse_y4m_head(const std::string& line) {
       chroma = word.substr(1);
       continue;
     }
+    if (word.starts_with("XCOLORRANGE=")) {
+      format.coding.color.range = word == "XCOLORRANGE=FULL"      ? LEAT_COLOR_RANGE_full
+                                  : word == "XCOLORRANGE=LIMITED" ? LEAT_COLOR_RANGE_limited
+                                                                  : LEAT_COLOR_RANGE_unspecified;
+      if (format.coding.color.range != LEAT_COLOR_RANGE_unspecified) format.coding.from = Coding::From::stream;
+    }
     if (word[0] != 'W' && word[0] != 'H' && word[0] != 'F') continue;
     const std::size_t end = number(word, 1, value);
     if (end == std::string::npos || value < 0 || value > 1e9)
@@ -103,6 +109,7 @@ Result<PictureFormat> parse_y4m_head(const std::string& line) {
           "4:2:0 pictures need an even width and height; scale them, e.g. with ffmpeg -vf scale=trunc(iw/2)*2:-2"};
   } else if (chroma == "mono") {
     format.format = LEAT_FORMAT_gray8;
+    format.coding.family = Coding::Family::gray;
   } else {
     return Error{"y4m with chroma '" + chroma +
                  "' is not taken; make it 4:2:0 of 8 bits, e.g. with ffmpeg -pix_fmt yuv420p"};

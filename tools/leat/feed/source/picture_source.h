@@ -12,6 +12,7 @@
 
 #include "leat/leat.h"
 #include "leat/result.hpp"
+#include "tools/leat/feed/source/coding.h"
 #include "tools/leat/feed/source/frame_time.h"
 
 namespace leat::tools {
@@ -23,13 +24,22 @@ struct PictureFormat {
   double rate = 0;             // pictures per second; 0: unknown
   bool live = false;           // a device or a live stream: it keeps its own time and cannot be rewound
   std::uint64_t pictures = 0;  // in all; 0: unknown
+  Coding coding = {};          // of the pictures in the source, which `format` may not have
+
+  // Of the pixels in the slot.
+  [[nodiscard]] shm::Color color() const noexcept { return shm::has_range(format) ? coding.color : shm::Color{}; }
+  // Whether slots of one stream can hold pictures of both.
+  [[nodiscard]] bool same_slots(const PictureFormat& other) const noexcept {
+    return format == other.format && codec == other.codec && width == other.width && height == other.height;
+  }
 };
 
 class PictureSource {
  public:
   virtual ~PictureSource() = default;
+  // Once next() has made a picture ready, that picture's: size, pixel format and colors may change between pictures.
   [[nodiscard]] virtual const PictureFormat& format() const = 0;
-  // Told once, before the first picture: every slot the stream has, for sources that register their memory.
+  // Told of each stream before its first picture: every slot that it has, for sources that register their memory.
   virtual void use_slots(std::span<const leat_frame> slots) { (void)slots; }
   // Waits for the next picture's data where they have yet to come. What is wrong with them next() says.
   virtual void await() {}
@@ -43,6 +53,8 @@ class PictureSource {
   [[nodiscard]] virtual std::uint64_t index() const = 0;
   // Writes the picture made ready by next() into `slot`, once. False: the source ended inside the picture.
   virtual Result<bool> write(const leat_frame& slot) = 0;
+  // Whether the picture made ready may show an error: its decoder concealed one in it, or in one that it may refer to.
+  [[nodiscard]] virtual bool damaged() const { return false; }
   // Of the access unit made ready; 0: it is a picture.
   [[nodiscard]] virtual std::uint32_t unit_bytes() const { return 0; }
   virtual Status rewind() = 0;
@@ -70,6 +82,7 @@ class PictureSource {
 struct SourceOptions {
   std::string raw_format;               // "": not raw; "nv12", "i420", "rgb24", "bgr24", "gray8"
   std::uint32_t width = 0, height = 0;  // of raw pictures
+  shm::Color color;                     // of all pictures, whatever the source says of itself; unspecified: as it says
   double rate = 0;                      // pictures per second of raw and y4m pictures; 0: as the head says, else 30
   bool as_stored = false;               // pictures and videos are not turned as their files say (upright.h)
   std::string transport = "tcp";        // of RTSP: "tcp", "udp"
@@ -107,7 +120,8 @@ struct RawLayout {
 [[nodiscard]] leat_format format_of(const std::string& name);  // LEAT_FORMAT_unknown: no such format
 [[nodiscard]] const char* name_of(leat_format format);
 
-// The head of a y4m stream, "YUV4MPEG2 W1280 H720 F30:1 C420jpeg ...". Only 8-bit 4:2:0 and mono are taken.
+// The head of a y4m stream, "YUV4MPEG2 W1280 H720 F30:1 C420jpeg XCOLORRANGE=FULL ...". Only 8-bit 4:2:0 and mono are
+// taken.
 Result<PictureFormat> parse_y4m_head(const std::string& line);
 
 }  // namespace leat::tools

@@ -41,6 +41,10 @@ Result<PictureFormat> raw_format(const SourceOptions& options) {
   const bool halved = format.format == LEAT_FORMAT_nv12 || format.format == LEAT_FORMAT_i420;
   if (halved && (format.width % 2 != 0 || format.height % 2 != 0))
     return Error{"nv12 and i420 need an even width and height"};
+  format.coding.family = halved                               ? Coding::Family::yuv
+                         : format.format == LEAT_FORMAT_gray8 ? Coding::Family::gray
+                                                              : Coding::Family::rgb;
+  format.coding = overridden(format.coding, options.color);
   return format;
 }
 
@@ -212,6 +216,7 @@ Result<std::unique_ptr<PictureSource>> open_pipe(int fd, const SourceOptions& op
   if (!format.ok()) return Error{format.error()};
   if (options.rate > 0) format->rate = options.rate;
   if (format->rate <= 0) format->rate = kDefaultRate;
+  format->coding = overridden(format->coding, options.color);
   return std::unique_ptr<PictureSource>(new Pipe(fd, *format, true, options.give_up));
 }
 

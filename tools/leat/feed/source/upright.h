@@ -23,7 +23,7 @@ struct Turn {
 // The nearest of the eight turns; one that is none of them (a shear) is taken for the nearest.
 [[nodiscard]] Turn turn_of(const std::int32_t matrix[9]);
 
-// A stored picture of 4:2:0 in three planes.
+// A stored picture in the slot's pixel format. It has the slot's size, turned back, or one row or column more.
 struct StoredPicture {
   const std::uint8_t* planes[3] = {};
   int strides[3] = {};
@@ -33,12 +33,15 @@ struct StoredPicture {
 class Upright {
  public:
   explicit Upright(Turn turn) : turn_(turn) {}
-  // Writes the picture, turned, into a slot of i420 of the turned size (each side of it even, so it may be one less).
+  [[nodiscard]] const Turn& turn() const noexcept { return turn_; }
+  // Writes the picture, turned, into a slot of i420, rgb24, bgr24 or gray8.
   void write(const StoredPicture& from, const leat_frame& slot);
 
  private:
+  void write_i420(const StoredPicture& from, const leat_frame& slot);
+
   Turn turn_;
-  std::vector<std::uint8_t> mirrored_;  // between the two steps, where both are needed
+  std::vector<std::uint8_t> mirrored_;  // i420: between the two steps, where both are needed
 };
 
 }  // namespace leat::tools

@@ -76,10 +76,7 @@ TEST(Upright, EveryPixelComesWhereTheMatrixSays) {
   for (const Orientation& o : kOrientations) {
     const bool swapped = o.turn.swaps_sides();
     const Shown slot(swapped ? kDown : kAcross, swapped ? kAcross : kDown);
-    Upright(o.turn).write({.planes = {y.data(), u.data(), v.data()},
-                           .strides = {kAcross, kAcross / 2, kAcross / 2},
-                           .width = kAcross,
-                           .height = kDown},
+    Upright(o.turn).write({.planes = {y.data(), u.data(), v.data()}, .strides = {kAcross, kAcross / 2, kAcross / 2}},
                           slot.frame);
     for (int q = 0; q < kDown; ++q)
       for (int p = 0; p < kAcross; ++p) {

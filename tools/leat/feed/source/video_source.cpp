@@ -1,12 +1,12 @@
 // Video through libavformat and libavcodec: files, V4L2 devices, network streams. The decoder keeps its own reference
-// pictures; each decoded picture is copied or converted once, into the slot.
+// pictures; each decoded picture is copied or converted once, into the slot (decoded_picture.h).
 #include <dlfcn.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
+#include <deque>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -16,13 +16,13 @@ extern "C" {
 #include <libavdevice/version.h>
 #include <libavformat/avformat.h>
 #include <libavutil/display.h>
-#include <libavutil/imgutils.h>
-#include <libavutil/pixdesc.h>
-#include <libswscale/swscale.h>
 }
 
 #include "tools/leat/feed/source/av_text.h"
+#include "tools/leat/feed/source/damage.h"
+#include "tools/leat/feed/source/decoded_picture.h"
 #include "tools/leat/feed/source/hardware_decoder.h"
+#include "tools/leat/feed/source/jpeg_end.h"
 #include "tools/leat/feed/source/picture_count.h"
 #include "tools/leat/feed/source/picture_source.h"
 #include "tools/leat/feed/source/upright.h"
@@ -33,24 +33,8 @@ namespace {
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 constexpr std::int64_t kMaxGapNs = 10 * kNsPerSecond;  // between packets: beyond it times have stepped
 
-// Formats that a slot can hold as the decoder made them; LEAT_FORMAT_unknown: convert to i420.
-leat_format same_format(AVPixelFormat format) {
-  switch (format) {
-    case AV_PIX_FMT_YUV420P:
-    case AV_PIX_FMT_YUVJ420P:
-      return LEAT_FORMAT_i420;
-    case AV_PIX_FMT_NV12:
-      return LEAT_FORMAT_nv12;
-    case AV_PIX_FMT_RGB24:
-      return LEAT_FORMAT_rgb24;
-    case AV_PIX_FMT_BGR24:
-      return LEAT_FORMAT_bgr24;
-    case AV_PIX_FMT_GRAY8:
-      return LEAT_FORMAT_gray8;
-    default:
-      return LEAT_FORMAT_unknown;
-  }
-}
+constexpr std::size_t kMaxAhead = 16;  // pictures decoded before they are asked for
+constexpr int kMaxErrors = 64;         // of a decoder in a row, with no packet between
 
 // Cameras of this host are read by libavdevice, with which come some hundred megabytes (drivers for screens, speech),
 // so it is opened by name where there is such a camera.
@@ -105,8 +89,7 @@ class Video : public PictureSource {
   explicit Video(SourceOptions options) : options_(std::move(options)) {}
   ~Video() override {
     closing_ = true;
-    ::sws_freeContext(scaler_);
-    ::av_frame_free(&lying_);
+    leave_ahead();
     ::av_frame_free(&picture_);
     ::av_packet_free(&packet_);
     ::avcodec_free_context(&decoder_);
@@ -154,6 +137,10 @@ class Video : public PictureSource {
     decoder_ = ::avcodec_alloc_context3(codec);
     ::avcodec_parameters_to_context(decoder_, input_->streams[stream_]->codecpar);
     decoder_->thread_count = 1;  // streams are decoded beside each other; one thread each keeps pictures in time
+    if (codec->id == AV_CODEC_ID_MJPEG) decoder_->err_recognition |= AV_EF_EXPLODE;  // send() asks again without
+#ifdef AV_CODEC_FLAG_COPY_OPAQUE
+    decoder_->flags |= AV_CODEC_FLAG_COPY_OPAQUE;
+#endif
     if (options_.decoder != "cpu") decode_on_device(codec);
     if (const int error = ::avcodec_open2(decoder_, codec, nullptr); error < 0)
       return Error{"'" + name_ + "': the decoder does not start: " + av_text(error)};
@@ -162,8 +149,9 @@ class Video : public PictureSource {
     const bool opens_itself = (input_->iformat->flags & AVFMT_NOFILE) != 0 && !still();  // a camera, or a picture
     const bool seekable = input_->pb != nullptr && (input_->pb->seekable & AVIO_SEEKABLE_NORMAL) != 0;
     const bool endless = may_come_back(name) && !seekable && input_->duration == AV_NOPTS_VALUE;
-    describe(device || opens_itself || endless || name.find("rtsp://") == 0 || name.find("udp://") == 0 ||
-             name.find("srt://") == 0);
+    if (device && decoder_->codec_id == AV_CODEC_ID_RAWVIDEO) device_color_ = color_of_device(name);
+    describe_stream(device || opens_itself || endless || name.find("rtsp://") == 0 || name.find("udp://") == 0 ||
+                    name.find("srt://") == 0);
     if (format_.width == 0 || format_.height == 0)
       return Error{"'" + name_ + "' has no picture that can be decoded" + what_is_read()};
     return options_.as_stored ? Done{} : turn_upright();
@@ -174,34 +162,20 @@ class Video : public PictureSource {
     return decode_next();
   }
   Result<std::optional<std::int64_t>> decode_next() {
-    for (;;) {
-      if (given_up()) return Error{gave_up()};
-      const int got = ::avcodec_receive_frame(decoder_, picture_);
-      if (got == 0) {
-        if (const Status fetched = to_memory(picture_); !fetched.ok())
-          return Error{"'" + name_ + "': " + fetched.error()};
-        return std::optional<std::int64_t>(made_ready());
-      }
-      if (got == AVERROR_EOF && !any_)
-        return Error{"'" + name_ + "' ended before a picture of it could be decoded; it is damaged or cut short"};
-      if (got == AVERROR_EOF) return std::optional<std::int64_t>{};
-      if (got != AVERROR(EAGAIN)) return Error{"'" + name_ + "' cannot be decoded: " + av_text(got)};
-      count_.wants_more(decoder_->has_b_frames);
-      if (!packet_kept_) {
-        auto read = read_packet();
-        if (!read.ok()) return Error{read.error()};
-        if (!*read) {
-          (void)::avcodec_send_packet(decoder_, nullptr);  // the end: drain what the decoder still holds
-          continue;
-        }
-      }
-      packet_kept_ = false;
-      taken_ns_ = decoding_time();
-      (void)::avcodec_send_packet(decoder_, packet_);  // a damaged packet costs its pictures, not the stream
-      count_.sent();
-      ::av_packet_unref(packet_);
-    }
+    if (const Status decoded = decode_ahead(); !decoded.ok()) return Error{decoded.error()};
+    if (ahead_.empty() && !any_)
+      return Error{"'" + name_ + "' ended before a picture of it could be decoded; it is damaged or cut short"};
+    if (ahead_.empty()) return std::optional<std::int64_t>{};
+    ::av_frame_free(&picture_);
+    const Placed next = ahead_.front();
+    ahead_.pop_front();
+    picture_ = next.picture;
+    index_ = next.index;
+    damaged_ = damage_.reaches(packet_of(*picture_), time_in_stream(*picture_));
+    describe(form_of(*picture_));
+    return std::optional<std::int64_t>(next.time_ns);
   }
+  [[nodiscard]] bool damaged() const override { return damaged_; }
   [[nodiscard]] std::uint64_t index() const override { return index_; }
   [[nodiscard]] FrameArrival arrival() const override { return format_.live ? arrival_ : FrameArrival{}; }
   void await() override {
@@ -219,8 +193,8 @@ class Video : public PictureSource {
   Result<Passed> jump(std::int64_t time_ns) override {
     Passed passed;
     if (first_time_ == AV_NOPTS_VALUE) return passed;
-    ::avcodec_flush_buffers(decoder_);
-    passed = {count_.emptied(), last_ns_};
+    passed = {ahead_.size() + count_.emptied(), last_ns_};
+    flush();
     arrival_.waited_ns = 0;
     for (;;) {
       if (!packet_kept_) {
@@ -255,41 +229,19 @@ class Video : public PictureSource {
   }
 
   Result<bool> write(const leat_frame& slot) override {
-    const bool swapped = turn_.swaps_sides();
-    if (static_cast<std::uint32_t>(picture_->width) < (swapped ? format_.height : format_.width) ||
-        static_cast<std::uint32_t>(picture_->height) < (swapped ? format_.width : format_.height)) {
-      return Error{"'" + name_ + "' changed its size to " + std::to_string(picture_->width) + "x" +
-                   std::to_string(picture_->height) + "; start anew"};
-    }
-    if (!turn_.nothing()) return write_upright(slot);
-    if (same_format(static_cast<AVPixelFormat>(picture_->format)) == format_.format) {
-      for (std::uint32_t p = 0; p < slot.plane_count; ++p) {
-        const std::uint8_t* from = picture_->data[p];
-        for (std::uint32_t row = 0; row < slot.rows[p]; ++row)
-          std::memcpy(slot.planes[p] + std::uint64_t{row} * slot.strides[p],
-                      from + std::int64_t{row} * picture_->linesize[p], slot.row_bytes[p]);
-      }
-      return true;
-    }
-    const bool nv12 = format_.format == LEAT_FORMAT_nv12;
-    if (!nv12 && format_.format != LEAT_FORMAT_i420)
-      return Error{"'" + name_ + "' changed its pixel format; start anew"};
-    scaler_ =
-        ::sws_getCachedContext(scaler_, picture_->width, picture_->height, static_cast<AVPixelFormat>(picture_->format),
-                               static_cast<int>(format_.width), static_cast<int>(format_.height),
-                               nv12 ? AV_PIX_FMT_NV12 : AV_PIX_FMT_YUV420P, SWS_BILINEAR, nullptr, nullptr, nullptr);
-    if (scaler_ == nullptr) return Error{"'" + name_ + "': pictures of this pixel format cannot be converted"};
-    std::uint8_t* planes[4] = {slot.planes[0], slot.planes[1], nv12 ? nullptr : slot.planes[2], nullptr};
-    const int strides[4] = {static_cast<int>(slot.strides[0]), static_cast<int>(slot.strides[1]),
-                            nv12 ? 0 : static_cast<int>(slot.strides[2]), 0};
-    ::sws_scale(scaler_, picture_->data, picture_->linesize, 0, picture_->height, planes, strides);
+    if (slot.format != static_cast<std::uint32_t>(format_.format) || slot.width != format_.width ||
+        slot.height != format_.height)
+      return Error{"'" + name_ + "' changed its pictures to " + std::to_string(format_.width) + "x" +
+                   std::to_string(format_.height) + " " + name_of(format_.format) + "; cut it there"};
+    const Status written = pictures_.write(*picture_, format_.coding, turn_, slot);
+    if (!written.ok()) return Error{"'" + name_ + "': " + written.error()};
     return true;
   }
 
   Status rewind() override {
     held_.reset();
     if (format_.live) return Error{"'" + name_ + "' is live and cannot be played again; leave --loop out"};
-    ::avcodec_flush_buffers(decoder_);
+    flush();
     if (const int error = ::avformat_seek_file(input_, stream_, INT64_MIN, 0, 0, 0); error < 0)
       return Error{"'" + name_ + "' cannot be rewound: " + av_text(error)};
     if (packet_kept_) ::av_packet_unref(packet_);
@@ -324,53 +276,138 @@ class Video : public PictureSource {
       if (*first) turn_ = turn_of_picture(*picture_);
       held_ = *first;
     }
-    if (turn_.nothing()) return Done{};
-    format_.format = LEAT_FORMAT_i420;
-    format_.width &= ~1U;
-    format_.height &= ~1U;
-    if (turn_.swaps_sides()) std::swap(format_.width, format_.height);
-    upright_ = Upright(turn_);
+    describe(held_ && *held_ ? form_of(*picture_) : form_of(*decoder_));
     return Done{};
   }
-  Result<bool> write_upright(const leat_frame& slot) {
-    const AVFrame* from = picture_;
-    if (same_format(static_cast<AVPixelFormat>(picture_->format)) != LEAT_FORMAT_i420) {
-      scaler_ = ::sws_getCachedContext(scaler_, picture_->width, picture_->height,
-                                       static_cast<AVPixelFormat>(picture_->format), picture_->width, picture_->height,
-                                       AV_PIX_FMT_YUV420P, SWS_BILINEAR, nullptr, nullptr, nullptr);
-      if (lying_ == nullptr) lying_ = ::av_frame_alloc();
-      if (lying_->width != picture_->width || lying_->height != picture_->height) {
-        ::av_frame_unref(lying_);
-        lying_->format = AV_PIX_FMT_YUV420P;
-        lying_->width = picture_->width;
-        lying_->height = picture_->height;
-        if (::av_frame_get_buffer(lying_, 0) < 0) return Error{"'" + name_ + "': no memory to turn its pictures"};
+
+  // ---- decoding, and which of its pictures show errors (damage.h) ----
+
+  struct Placed {
+    AVFrame* picture;
+    std::uint64_t index;
+    std::int64_t time_ns;
+  };
+  // The oldest of ahead_ is the next picture: of a file, once it is known whether an error reaches it, which may be in
+  // a picture that is decoded before it and shown after it. A live source is never kept waiting for that.
+  Status decode_ahead() {
+    while (!drained_ && (ahead_.empty() || !next_is_known())) {
+      AVFrame* frame = ::av_frame_alloc();
+      const auto received = receive(frame);
+      if (received.ok() && *received) {
+        ahead_.push_back(placed(frame));
+        continue;
       }
-      if (scaler_ == nullptr) return Error{"'" + name_ + "': pictures of this pixel format cannot be converted"};
-      ::sws_scale(scaler_, picture_->data, picture_->linesize, 0, picture_->height, lying_->data, lying_->linesize);
-      from = lying_;
+      ::av_frame_free(&frame);
+      if (!received.ok()) return Error{received.error()};
+      drained_ = true;
     }
-    upright_.write({.planes = {from->data[0], from->data[1], from->data[2]},
-                    .strides = {from->linesize[0], from->linesize[1], from->linesize[2]},
-                    .width = from->width,
-                    .height = from->height},
-                   slot);
-    return true;
+    return Done{};
+  }
+  [[nodiscard]] bool next_is_known() const {
+    if (format_.live || ahead_.size() > kMaxAhead) return true;
+    std::int64_t newest = Damage::kNoTime;
+    for (const Placed& p : ahead_) newest = std::max(newest, time_in_stream(*p.picture));
+    return newest == Damage::kNoTime || newest >= damage_.known_from(packet_of(*ahead_.front().picture));
+  }
+  // The next decoded picture, in memory. False: there are no more.
+  Result<bool> receive(AVFrame* frame) {
+    for (int errors = 0;;) {
+      if (given_up()) return Error{gave_up()};
+      const int got = ::avcodec_receive_frame(decoder_, frame);
+      if (got == 0) {
+        if (const Status fetched = to_memory(frame); !fetched.ok()) return Error{"'" + name_ + "': " + fetched.error()};
+        if (frame->decode_error_flags != 0 || (frame->flags & AV_FRAME_FLAG_CORRUPT) != 0)
+          damage_.damaged(packet_of(*frame));
+        return true;
+      }
+      if (got == AVERROR_EOF) return false;
+      if (got == AVERROR_INVALIDDATA && ++errors < kMaxErrors) {
+        damage_.damaged(sent_);
+        continue;
+      }
+      if (got != AVERROR(EAGAIN)) return Error{"'" + name_ + "' cannot be decoded: " + av_text(got)};
+      errors = 0;
+      count_.wants_more(decoder_->has_b_frames);
+      if (!packet_kept_) {
+        auto read = read_packet();
+        if (!read.ok()) return Error{read.error()};
+        if (!*read) {
+          (void)::avcodec_send_packet(decoder_, nullptr);  // the end: drain what the decoder still holds
+          continue;
+        }
+      }
+      packet_kept_ = false;
+      taken_ns_ = decoding_time();
+      send();
+      count_.sent();
+      ::av_packet_unref(packet_);
+    }
+  }
+  // A damaged packet costs its pictures, not the stream.
+  void send() {
+    sent_ = damage_.packet((packet_->flags & AV_PKT_FLAG_KEY) != 0, packet_->pts);
+    if ((packet_->flags & AV_PKT_FLAG_CORRUPT) != 0) damage_.damaged(sent_);
+#ifdef AV_CODEC_FLAG_COPY_OPAQUE
+    packet_->opaque = reinterpret_cast<void*>(static_cast<std::uintptr_t>(sent_));
+#else
+    decoder_->reordered_opaque = static_cast<std::int64_t>(sent_);
+#endif
+    const bool jpeg = decoder_->codec_id == AV_CODEC_ID_MJPEG;
+    if (jpeg && lacks_scans({packet_->data, static_cast<std::size_t>(packet_->size)})) damage_.damaged(sent_);
+    const int error = ::avcodec_send_packet(decoder_, packet_);
+    if (error >= 0 || error == AVERROR(EAGAIN)) return;
+    damage_.damaged(sent_);
+    if (!jpeg) return;
+    // What its decoder refuses where it is told to be exact it decodes as far as the data goes where it is not.
+    decoder_->err_recognition &= ~AV_EF_EXPLODE;
+    (void)::avcodec_send_packet(decoder_, packet_);
+    decoder_->err_recognition |= AV_EF_EXPLODE;
+  }
+  [[nodiscard]] std::uint64_t packet_of(const AVFrame& frame) const {
+#ifdef AV_CODEC_FLAG_COPY_OPAQUE
+    const auto number = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(frame.opaque));
+#else
+    const auto number = static_cast<std::uint64_t>(frame.reordered_opaque);
+#endif
+    return number > 0 && number <= sent_ ? number : sent_;  // a decoder that does not carry it through
+  }
+  static std::int64_t time_in_stream(const AVFrame& frame) {
+    return frame.pts != AV_NOPTS_VALUE ? frame.pts : Damage::kNoTime;
+  }
+  static_assert(Damage::kNoTime == AV_NOPTS_VALUE);
+  void leave_ahead() {
+    for (Placed& p : ahead_) ::av_frame_free(&p.picture);
+    ahead_.clear();
+  }
+  void flush() {
+    ::avcodec_flush_buffers(decoder_);
+    leave_ahead();
+    damage_.flush();
+    drained_ = false;
   }
 
-  void describe(bool live) {
+  // ---- what its pictures are ----
+
+  void describe(const DecodedForm& form) {
+    set_slots(form, turn_, format_);
+    Coding coding = coding_of(form, decoder_->codec_id);
+    if (coding.family != Coding::Family::rgb && device_color_ != shm::Color{}) {
+      coding.color = shm::color_or(coding.color, device_color_);
+      coding.from = Coding::From::device;
+    }
+    format_.coding = overridden(coding, options_.color);
+  }
+
+  void describe_stream(bool live) {
     const AVStream* stream = input_->streams[stream_];
     const AVRational rate = ::av_guess_frame_rate(input_, input_->streams[stream_], nullptr);
     format_.live = live;
     untimed_ = live && (input_->iformat->flags & AVFMT_NOTIMESTAMPS) != 0;
     format_.rate = rate.num > 0 && rate.den > 0 ? ::av_q2d(rate) : 0;
     format_.pictures = stream->nb_frames > 0 ? static_cast<std::uint64_t>(stream->nb_frames) : 0;
-    const leat_format same = on_device_ ? LEAT_FORMAT_nv12 : same_format(decoder_->pix_fmt);
-    format_.format = same == LEAT_FORMAT_unknown ? LEAT_FORMAT_i420 : same;
-    const bool halved = format_.format == LEAT_FORMAT_i420 || format_.format == LEAT_FORMAT_nv12;
-    const std::uint32_t mask = halved ? ~1U : ~0U;
-    format_.width = static_cast<std::uint32_t>(std::max(decoder_->width, 0)) & mask;
-    format_.height = static_cast<std::uint32_t>(std::max(decoder_->height, 0)) & mask;
+    DecodedForm form = form_of(*decoder_);
+    if (on_device_) form.pixels = AV_PIX_FMT_NV12;
+    describe(form);
   }
 
   // The next packet of our stream. False: the end.
@@ -411,15 +448,16 @@ class Video : public PictureSource {
     return time_of(packet_->dts != AV_NOPTS_VALUE ? packet_->dts : packet_->pts);
   }
 
-  // The decoded picture's time; its place is counted.
-  std::int64_t made_ready() {
+  // A decoded picture with its time; its place is counted.
+  Placed placed(AVFrame* picture) {
     any_ = waits_for_another_ = true;
-    const std::int64_t timestamp = picture_->best_effort_timestamp, before_ns = last_ns_;
+    const std::int64_t timestamp = picture->best_effort_timestamp, before_ns = last_ns_;
     if (first_time_ == AV_NOPTS_VALUE && timestamp != AV_NOPTS_VALUE) first_time_ = in_ns(timestamp);
     last_ns_ = time_of(timestamp);
     const bool timed = last_ns_ != kNoTime && before_ns != kNoTime;
-    index_ = count_.received(timed ? std::llround(static_cast<double>(last_ns_ - before_ns) * format_.rate / 1e9) : 0);
-    return last_ns_;
+    return {picture,
+            count_.received(timed ? std::llround(static_cast<double>(last_ns_ - before_ns) * format_.rate / 1e9) : 0),
+            last_ns_};
   }
 
   std::string name_;
@@ -427,16 +465,20 @@ class Video : public PictureSource {
   AVFormatContext* input_ = nullptr;
   AVCodecContext* decoder_ = nullptr;
   AVFrame* picture_ = nullptr;
-  AVFrame* lying_ = nullptr;  // converted, before it is turned
+  std::deque<Placed> ahead_;  // decoded, and to be made ready after picture_
   AVPacket* packet_ = nullptr;
-  SwsContext* scaler_ = nullptr;
   int stream_ = -1;
   SourceOptions options_;
   bool untimed_ = false;  // a live stream without times, such as JPEGs over HTTP: a picture's is when it came
   bool closing_ = false;
   bool on_device_ = false;  // pictures are decoded there
   Turn turn_;
-  Upright upright_{Turn{}};
+  DecodedPictures pictures_;
+  shm::Color device_color_;
+  Damage damage_;
+  std::uint64_t sent_ = 0;                           // the latest packet that the decoder has
+  bool damaged_ = false;                             // picture_
+  bool drained_ = false;                             // the decoder has given its last picture
   std::optional<std::optional<std::int64_t>> held_;  // what next() answers without decoding
   std::int64_t first_time_ = AV_NOPTS_VALUE;
   PictureCount count_;

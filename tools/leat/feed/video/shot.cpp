@@ -11,6 +11,8 @@ namespace {
 std::shared_ptr<OwnPicture> copy_of(const leat_frame& frame) {
   auto copy = std::make_shared<OwnPicture>(
       PictureFormat{.format = static_cast<leat_format>(frame.format), .width = frame.width, .height = frame.height});
+  copy->frame.color_range = frame.color_range;
+  copy->frame.color_matrix = frame.color_matrix;
   for (std::uint32_t p = 0; p < copy->frame.plane_count; ++p)
     for (std::uint32_t y = 0; y < copy->frame.rows[p]; ++y)
       std::memcpy(copy->frame.planes[p] + std::size_t{y} * copy->frame.strides[p],
