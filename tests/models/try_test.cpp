@@ -266,6 +266,56 @@ TEST(Try, PicturesAreTurnedUnlessTheyAreWantedAsStored) {
   EXPECT_EQ(width_of_png(bytes_of(drawn)), 640U);
 }
 
+// A file made by ffmpeg.
+std::string made(const ScratchFolder& folder, const std::string& words, const std::string& name) {
+  const std::string path = folder.path() + "/" + name;
+  const std::string command = "ffmpeg -v error -nostdin -y " + words + " " + path;
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  return path;
+}
+Json tried(const std::string& source) {
+  const Exit e = leat({"try", LEAT_SHAPES, source, "--json"});
+  EXPECT_EQ(e.status, 0) << e.err;
+  return Json::parse(e.err)["pictures"];
+}
+
+TEST(Try, GoesOnWherePicturesChangeTheirSize) {
+  const ScratchFolder folder;
+  const std::string still = picture(folder);
+  const auto part = [&](const std::string& size, const std::string& words, const std::string& name) {
+    return made(folder, "-loop 1 -r 5 -t 1 -i " + still + " -vf scale=" + size + " -c:v libx264 -g 5 " + words, name);
+  };
+  const std::string small = part("320:180", "-pix_fmt yuv420p", "small.ts"),
+                    large = part("640:360", "-pix_fmt yuv420p -output_ts_offset 1", "large.ts");
+  const Json first = tried(small), second = tried(large),
+             all = tried(folder.write("joined.ts", bytes_of(small) + bytes_of(large)));
+  ASSERT_EQ(all.size(), first.size() + second.size());
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Json& alone = i < first.size() ? first[i] : second[i - first.size()];
+    EXPECT_EQ(all[i]["size"], alone["size"]) << i;
+    EXPECT_EQ(all[i]["detections"], alone["detections"]) << i;
+    found += all[i]["detections"].size();
+  }
+  EXPECT_GT(found, 0U);
+}
+
+TEST(Try, SaysHowAPictureIsCodedAndThatOneIsCutShort) {
+  const ScratchFolder folder;
+  const std::string still = picture(folder), jpeg = made(folder, "-i " + still + " -pix_fmt yuvj420p", "whole.jpg");
+  const Exit e = leat({"try", LEAT_SHAPES, jpeg});
+  EXPECT_NE(e.err.find(jpeg + ": 640x360, taken as i420: full range, BT.601 (JPEG)\n"), std::string::npos) << e.err;
+  EXPECT_EQ(e.err.find("damaged"), std::string::npos) << e.err;
+  const std::string bytes = bytes_of(jpeg);
+  const Json cut = tried(folder.write("cut.jpg", bytes.substr(0, bytes.size() / 2)));
+  ASSERT_EQ(cut.size(), 1U);
+  EXPECT_EQ(cut[0]["color"], "full range, BT.601 (JPEG)");
+  EXPECT_TRUE(cut[0].value("damaged", false));
+  const Json tall =
+      tried(made(folder, "-i " + still + " -vf scale=1280:720 -c:v libx264 -pix_fmt yuv420p", "tall.mp4"));
+  EXPECT_EQ(tall[0]["color"], "limited range, BT.709 (default for 720 lines and more)");
+}
+
 TEST(Try, FilesThatAreNoPicturesAreSaidToBe) {
   const ScratchFolder folder;
   const std::string text = folder.write("a.webp", "this is no picture"), empty = folder.write("b.png", "");

@@ -14,6 +14,7 @@ std::string answer_table(const Json& answer) {
   char line[256];
   if (answer.contains("reason"))
     out += "  " + word(answer["outcome"]) + " (" + word(answer["reason"]) + "): " + word(answer["reason_text"]) + "\n";
+  if (answer.contains("damaged")) out += "  damaged: the picture may show an error of its file or stream\n";
   if (answer.contains("detections")) {
     if (answer["detections"].empty()) out += "  nothing was found\n";
     for (const Json& d : answer["detections"]) {

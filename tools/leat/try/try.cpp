@@ -124,33 +124,39 @@ class Trial {
   Status run(const std::string& name, std::uint64_t max, Show&& show) {
     auto source = open_source(name, sources_);
     if (!source.ok()) return Error{source.error()};
-    const PictureFormat format = (*source)->format();
-    StreamOptions options;
-    options.application = application_.c_str();
-    options.format = format.format;
-    options.width = format.width;
-    options.height = format.height;
-    options.depth = 1;
-    options.slots = 1;
-    options.overload = LEAT_OVERLOAD_never_drop;
-    auto stream = client_.open_stream(options);
+    PictureFormat format = (*source)->format();
+    auto stream = open_stream(format);
     if (!stream.ok()) return Error{stream.error()};
     for (std::uint64_t n = 0; max == 0 || n < max; ++n) {
       const auto begun = Clock::now();
       auto time = (*source)->next();
       if (!time.ok()) return Error{time.error()};
       if (!time->has_value()) break;
+      const bool goes_on = (*source)->format().same_slots(format);
+      format = (*source)->format();
+      if (!goes_on) {
+        stream = open_stream(format);
+        if (!stream.ok()) return Error{stream.error()};
+      }
       auto frame = stream->acquire();
       if (!frame) return Error{leat_last_error()};
       const auto written = (*source)->write(frame->raw());
       if (!written.ok()) return Error{written.error()};
       if (!*written) break;
       const auto decoded = Clock::now();
-      if (frame->submit() != LEAT_ERROR_ok) return Error{leat_last_error()};
+      leat_submit_options submit{};
+      submit.flags = (*source)->damaged() ? LEAT_SUBMIT_DAMAGED : 0;
+      submit.color_range = format.color().range;
+      submit.color_matrix = format.color().matrix;
+      if (frame->submit(submit) != LEAT_ERROR_ok) return Error{leat_last_error()};
       const auto answer = client_.next_answer(std::chrono::hours(24));
       const auto answered = Clock::now();
       if (!answer) return Error{ended()};
-      Json json = {{"source", name}, {"picture", n}};
+      Json json = {{"source", name},
+                   {"picture", n},
+                   {"size", std::vector<std::uint32_t>{format.width, format.height}},
+                   {"format", name_of(format.format)},
+                   {"color", text_of(format.coding, format.height)}};
       json.update(answer_json(answer->raw()));
       json["ms"]["decode"] = ms_between(begun, decoded);
       for (const auto& [module, ms] : times_.since_last()) json["ms"][module] = ms;
@@ -169,6 +175,17 @@ class Trial {
   bool all_answered() const { return all_answered_; }
 
  private:
+  Result<Stream> open_stream(const PictureFormat& format) {
+    StreamOptions options;
+    options.application = application_.c_str();
+    options.format = format.format;
+    options.width = format.width;
+    options.height = format.height;
+    options.depth = 1;
+    options.slots = 1;
+    options.overload = LEAT_OVERLOAD_never_drop;
+    return client_.open_stream(options);
+  }
   std::string ended() const {
     const std::string why = daemon_.last_complaint();
     return why.empty() ? leat_last_error() : why;
@@ -181,6 +198,20 @@ class Trial {
   SourceOptions sources_;
   Output output_;
   bool all_answered_ = true;
+};
+
+// What a source's pictures are, where it is not what was said of the one before.
+class FormatLines {
+ public:
+  std::string line(const Json& json) {
+    const std::string line = json["source"].get<std::string>() + ": " + json["size"][0].dump() + "x" +
+                             json["size"][1].dump() + ", taken as " + json["format"].get<std::string>() + ": " +
+                             json["color"].get<std::string>() + "\n";
+    return std::exchange(said_, line) == line ? "" : line;
+  }
+
+ private:
+  std::string said_;
 };
 
 void print(const Json& json) {
@@ -329,10 +360,13 @@ int run(const cli::Arguments& args) {
   if (!started->assumed.empty()) all["assumed"] = started->assumed;
   const cli::JsonOutput output(args);
   const auto max = static_cast<std::uint64_t>(args.integer("pictures"));
+  FormatLines formats;
   for (std::size_t i = 1; i < args.positionals().size(); ++i) {
     const Status done = trial->run(args.positionals()[i], max, [&](const Json& json) {
       all["pictures"].push_back(json);
-      if (!output.alone()) print(json);
+      if (output.alone()) return;
+      std::fputs(formats.line(json).c_str(), stdout);
+      print(json);
     });
     if (!done.ok()) return cli::fail(kCommand.name, done.error());
   }
