@@ -15,7 +15,7 @@ struct AnswerDetail {
   bool mask_runs = false;       // which pixels of a mask are set, too
 };
 
-// {"outcome", "reason", "detections": [...], "classes": [...], "parts": [...]}
+// {"outcome", "reason", "damaged", "detections": [...], "classes": [...], "parts": [...]}
 [[nodiscard]] Json answer_json(const leat_answer& answer, const AnswerDetail& detail = {});
 
 }  // namespace leat::tools

@@ -33,7 +33,7 @@ enum class Mark : std::uint8_t { well, near, silent, late, dropping, failing };
 struct CameraFigures {
   std::string name, source, application, state;  // state: a word of LEAT_CAMERA_STATES
   std::string error;                             // its last, in one line; empty: none yet
-  float rate = kUnknownFigure, breaks = kUnknownFigure;
+  float rate = kUnknownFigure, breaks = kUnknownFigure, damaged = kUnknownFigure, format_changes = kUnknownFigure;
   std::int64_t last_picture_ns = 0, error_ns = 0;  // 0: never
   [[nodiscard]] bool runs() const noexcept { return state == "running"; }
 };

@@ -59,6 +59,8 @@ int camera_lines(Canvas& canvas, const Scene& scene, const CameraFigures& c, Pla
   std::string text = " camera " + c.state + ", " + three(c.rate) + " pictures/s, last picture ";
   text += c.last_picture_ns != 0 ? ago(c.last_picture_ns) : c.runs() ? "now" : "never";
   if (known(c.breaks) && c.breaks > 0) text += ", broke off " + whole(c.breaks) + (c.breaks == 1 ? " time" : " times");
+  if (known(c.damaged) && c.damaged > 0) text += ", " + whole(c.damaged) + " damaged pictures";
+  if (known(c.format_changes) && c.format_changes > 0) text += ", " + whole(c.format_changes) + " format changes";
   text += "; " + printable(c.source);
   canvas.put(p.row, p.column, text, c.runs() ? Ink{} : Ink{Meaning::idle, Stress::strong}, p.column + p.width);
   if (c.error.empty() || p.height < 2) return 1;

@@ -63,7 +63,9 @@ std::vector<CameraFigures> cameras_told(const Json& states, std::int64_t now_ns)
                       .state = text(c, "state"),
                       .error = text(c, "last_error"),
                       .rate = rounded(number(c, "rate")),
-                      .breaks = number(c, "breaks")};
+                      .breaks = number(c, "breaks"),
+                      .damaged = number(c, "damaged"),
+                      .format_changes = number(c, "format_changes")};
     out.last_picture_ns = moment(now_ns, number(c, "last_picture_s"));
     out.error_ns = moment(now_ns, number(c, "last_error_s"));
     if (out.runs() && now_ns - out.last_picture_ns < kRunningNs + kSecondNs) out.last_picture_ns = 0;
@@ -95,6 +97,8 @@ Json to_json(const std::vector<CameraFigures>& cameras) {
                    {"error", c.error},
                    {"rate", number_json(c.rate)},
                    {"breaks", number_json(c.breaks)},
+                   {"damaged", number_json(c.damaged)},
+                   {"format_changes", number_json(c.format_changes)},
                    {"last_picture_ns", c.last_picture_ns},
                    {"error_ns", c.error_ns}});
   return out;
@@ -123,6 +127,8 @@ std::vector<CameraFigures> cameras_recorded(const Json& list) {
                          .error = text(c, "error"),
                          .rate = number(c, "rate"),
                          .breaks = number(c, "breaks"),
+                         .damaged = number(c, "damaged"),
+                         .format_changes = number(c, "format_changes"),
                          .last_picture_ns = time(c, "last_picture_ns"),
                          .error_ns = time(c, "error_ns")};
   });

@@ -172,6 +172,8 @@ TEST(Recordings, KeepCamerasAndGpusWhileTheyAreAsTheyWere) {
                              .state = "waiting",
                              .error = "'rtsp://camera/main' cannot be opened: Connection refused",
                              .breaks = 3,
+                             .damaged = 12,
+                             .format_changes = 1,
                              .last_picture_ns = 7};
   const HeatFigures gpu{.uuid = "GPU-1", .held_back = "heat", .temperature_c = 81};
   for (int i = 0; i < 4; ++i) {
@@ -189,6 +191,8 @@ TEST(Recordings, KeepCamerasAndGpusWhileTheyAreAsTheyWere) {
     ASSERT_TRUE(seen && seen->cameras.size() == 1) << i;
     EXPECT_EQ(seen->cameras[0].error, camera.error);
     EXPECT_EQ(seen->cameras[0].breaks, 3);
+    EXPECT_EQ(seen->cameras[0].damaged, 12);
+    EXPECT_EQ(seen->cameras[0].format_changes, 1);
     EXPECT_EQ(seen->cameras[0].last_picture_ns, 7);
     EXPECT_FALSE(known(seen->cameras[0].rate)) << "unknown is not zero";
     ASSERT_EQ(seen->gpus.size(), i < 3 ? 1U : 0U);
