@@ -1,6 +1,7 @@
 """A camera for tests: an RTSP server on loopback that shows moving pictures, H.264 where an encoder is there, else JPEG.
 
-rtsp_server.py PORT (0: any): prints "ready rtsp://127.0.0.1:PORT/main" once clients may come, and ends with its standard input.
+rtsp_server.py PORT (0: any) [LAUNCH]: prints "ready rtsp://127.0.0.1:PORT/main" once clients may come, and ends with its standard input.
+LAUNCH: the pipeline that it serves instead, "( ... name=pay0 )".
 Ends with status 77 where GStreamer's RTSP server is not installed (Debian: gir1.2-gst-rtsp-server-1.0, python3-gi,
 gstreamer1.0-plugins-good).
 """
@@ -36,7 +37,9 @@ server.set_address("127.0.0.1")
 server.set_service(sys.argv[1])
 factory = GstRtspServer.RTSPMediaFactory()
 factory.set_launch(
-    "( videotestsrc is-live=true pattern=ball ! video/x-raw,width=128,height=64,framerate=20/1 ! videoconvert "
+    sys.argv[2]
+    if len(sys.argv) > 2
+    else "( videotestsrc is-live=true pattern=ball ! video/x-raw,width=128,height=64,framerate=20/1 ! videoconvert "
     f"! video/x-raw,format=I420 ! {encode} )"
 )
 # Each client has a pipeline of its own: one that is shared by a client over TCP and one over UDP aborts the server now and
