@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,12 @@ class Input:
     @property
     def application(self) -> str:
         return f"at{self.width}x{self.height}"
+
+    @property
+    def colour(self) -> dict[str, str]:
+        """What its user says of a raw file, as options of a stream."""
+        parts = re.fullmatch(r"([a-z]+)(\d+)", self.said)
+        return {"color_range": parts[1], "color_matrix": "bt" + parts[2]} if parts else {}
 
     @property
     def coarse(self) -> int:

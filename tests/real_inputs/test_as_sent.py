@@ -93,9 +93,8 @@ class Commands(Ways):
                 self.close_to(i, values, frame)
 
     def test_feed_raw(self) -> None:
-        colour = {"": [], "full709": ["--color-range", "full", "--color-matrix", "bt709"]}
         for i in inputs("raw"):
-            (seen,) = self.feed(i.application, [i.path], "--raw", i.format, "--size", f"{i.width}x{i.height}", *colour[i.said]).values()
+            (seen,) = self.feed(i.application, [i.path], "--raw", i.format, "--size", f"{i.width}x{i.height}", *(f"--{key.replace('_', '-')}={word}" for key, word in i.colour.items())).values()
             self.assertEqual(len(seen), i.frames, i.file)
             for frame, values in seen.items():
                 self.close_to(i, values, frame)
@@ -165,12 +164,11 @@ class Clients(Ways):
             import numpy as np
         except ImportError as missing:
             self.skipTest(str(missing))
-        colour = {"": {}, "full709": {"color_range": "full", "color_matrix": "bt709"}}
         with leat.connect(self.leatd.socket) as client:
             for i in inputs("raw"):
                 pixels = Path(i.path).read_bytes()
                 size = len(pixels) // i.frames
-                with client.open_stream(i.application, i.format, i.width, i.height, overload="never_drop", **colour[i.said]) as stream:
+                with client.open_stream(i.application, i.format, i.width, i.height, overload="never_drop", **i.colour) as stream:
                     for frame in range(i.frames):
                         at = frame * size
                         with stream.acquire() as slot:
