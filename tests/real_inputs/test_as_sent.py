@@ -184,18 +184,17 @@ class Clients(Ways):
         launch, elements = shutil.which("gst-launch-1.0"), os.environ.get("GSTLEAT", "")
         if not launch or not elements:
             self.skipTest("GStreamer's gst-launch-1.0 or Leat's elements are not there")
-        more = {"GST_PLUGIN_PATH": elements, "GST_REGISTRY": self.folder.name + "/registry", "GST_REGISTRY_FORK": "no"}
-        environment = os.environ | more
-        decoders = {"jpeg": "jpegdec", "video": "avdec_h264"}
-        for i in inputs("jpeg", "video"):
-            if i.file not in PIPELINES:
+        environment = os.environ | {"GST_PLUGIN_PATH": elements, "GST_REGISTRY": self.folder.name + "/registry", "GST_REGISTRY_FORK": "no"}
+        chains = [(i, DECODED[i.file]) for i in inputs("jpeg", "video") if i.file in DECODED]
+        for i in inputs("raw"):
+            said = f" colorimetry={COLORIMETRY[i.said]}" if i.said else ""
+            chains.append((i, f"rawvideoparse format={GST_FORMATS[i.format]} width={i.width} height={i.height} framerate=25/1{said}"))
+        for i, chain in chains:
+            missing = [e for e in (part.split()[0] for part in chain.split("!")) if run(["gst-inspect-1.0", "--exists", e], env=environment).returncode != 0]
+            if missing:
+                print(f"test_gstreamer: {i.file} is left out: no element {missing[0]} (gstreamer1.0-plugins-good, -bad, gstreamer1.0-libav)")
                 continue
-            decoder = decoders[i.kind]
-            if run(["gst-inspect-1.0", "--exists", decoder], env=environment).returncode != 0:
-                print(f"test_gstreamer: {i.file} is left out: no element {decoder}")
-                continue
-            before = {"jpg": "jpegparse ! jpegdec", "mp4": "qtdemux ! h264parse ! avdec_h264", ".ts": "tsdemux ! h264parse ! avdec_h264"}[i.file[-3:]]
-            words = f"filesrc location={i.path} ! {before} ! {PIPELINES[i.file]}leatsink socket={self.leatd.socket} application={i.application}-boxes slo-ms=60000"
+            words = f"filesrc location={i.path} ! {chain} ! leatsink socket={self.leatd.socket} application={i.application}-boxes slo-ms=60000"
             done = run([launch, "-m", *words.split()], env=environment)
             self.assertEqual(done.returncode, 0, done.stderr + done.stdout[-2000:])
             frames = [line for line in done.stdout.splitlines() if "outcome" in line and "completed" in line]
@@ -207,14 +206,19 @@ class Clients(Ways):
                 self.close_to(i, values_of_boxes(dict(zip(ids, scores, strict=True))), frame, i.coarse)
 
 
-# What stands between decoder and sink: nothing, or a conversion to a colorimetry that is not the file's own.
-PIPELINES = {
-    "photo_420.jpg": "",
-    "photo_h264_limited709.mp4": "",
-    "photo_h264_full709.mp4": "",
-    "photo_gstreamer_bt601.ts": "",
-    "large_h264_untagged.mp4": "",
+# What stands between the file and leatsink.
+DECODED = {
+    "photo_420.jpg": "jpegparse ! jpegdec",
+    "photo_gray.jpg": "jpegparse ! jpegdec",
+    "photo_h264_limited601.mp4": "qtdemux ! h264parse ! avdec_h264",
+    "photo_h264_limited709.mp4": "qtdemux ! h264parse ! avdec_h264",
+    "photo_h264_full709.mp4": "qtdemux ! h264parse ! avdec_h264",
+    "photo_gstreamer_full709.ts": "tsdemux ! h264parse ! avdec_h264",
+    "large_h264_untagged.mp4": "qtdemux ! h264parse ! avdec_h264",
 }
+GST_FORMATS = {"nv12": "nv12", "i420": "i420", "rgb24": "rgb", "bgr24": "bgr", "gray8": "gray8"}
+# Of colorimetry words, range:matrix:transfer:primaries.
+COLORIMETRY = {"limited709": "bt709", "full601": "1:4:5:1", "full709": "1:3:5:1", "limited2020": "bt2020"}
 
 
 if __name__ == "__main__":
