@@ -7,9 +7,9 @@
 # accurate_rnd, full_chroma_int, full_chroma_inp and bitexact change nothing about it.
 # Status: 0 as seen, 1 something else came out, 77 no ffmpeg 5.1 with zscale (apt-get install ffmpeg=7:5.1.9-0+deb12u1).
 set -euo pipefail
-version=$(ffmpeg -version 2>/dev/null | head -n 1 | cut -d ' ' -f 3) || { echo "skipped: no ffmpeg"; exit 77; }
+version=$(ffmpeg -version 2>/dev/null | sed -n '1s/^ffmpeg version \([^ ]*\).*/\1/p') || { echo "skipped: no ffmpeg"; exit 77; }
 [[ $version == 5.1.* ]] || { echo "skipped: ffmpeg $version; this was seen with 5.1.9"; exit 77; }
-ffmpeg -hide_banner -filters 2>/dev/null | grep -q ' zscale ' || { echo "skipped: this ffmpeg has no zscale"; exit 77; }
+ffmpeg -hide_banner -filters 2>/dev/null | grep ' zscale ' >/dev/null || { echo "skipped: this ffmpeg has no zscale"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 {

@@ -206,13 +206,13 @@ class Clients(Ways):
                 self.close_to(i, values_of_boxes(dict(zip(ids, scores, strict=True))), frame, i.coarse)
 
 
-# What stands between the file and leatsink.
+# What is between the file and leatsink. No MP4 of full range: qtdemux makes it limited (findings/gstreamer_mp4_full_range.sh). jpegdec is fast and
+# inexact by default.
 DECODED = {
-    "photo_420.jpg": "jpegparse ! jpegdec",
-    "photo_gray.jpg": "jpegparse ! jpegdec",
+    "photo_420.jpg": "jpegparse ! jpegdec idct-method=islow",
+    "photo_gray.jpg": "jpegparse ! jpegdec idct-method=islow",
     "photo_h264_limited601.mp4": "qtdemux ! h264parse ! avdec_h264",
     "photo_h264_limited709.mp4": "qtdemux ! h264parse ! avdec_h264",
-    "photo_h264_full709.mp4": "qtdemux ! h264parse ! avdec_h264",
     "photo_gstreamer_full709.ts": "tsdemux ! h264parse ! avdec_h264",
     "large_h264_untagged.mp4": "qtdemux ! h264parse ! avdec_h264",
 }
