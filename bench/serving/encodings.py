@@ -53,8 +53,8 @@ def encoded(folder: Path, rgb: Path, frames: int) -> dict[str, Path]:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--cameras", type=int, default=20)
-    options.add_argument("--frames", type=int, default=25, help="of each camera")
+    options.add_argument("--cameras", type=int, default=6)
+    options.add_argument("--frames", type=int, default=10, help="of each camera")
     options.add_argument("--points", type=float, default=100.0)
     options.add_argument("--json", action="store_true")
     given = options.parse_args()
