@@ -1,18 +1,14 @@
-// One pixel of one picture, the same source for the device and for the host, where tests run it: two taps along each
-// direction, colour, normalisation, and the store. The arithmetic is that of engine/exec/picture/resample.cpp's
+// One pixel of one picture, the same source for the device and for the host, where tests run it: its taps along each
+// direction, colour, normalisation, and the store. Linear, the arithmetic is that of engine/exec/picture/resample.cpp's
 // portable rows, operation by operation (no contraction on the device: -fmad=false), so both give the same values.
-// Pure.
+// Other ways to resize weigh as engine/exec/picture/kernel.h says, in floats where the host has whole numbers: to about
+// a twentieth of one of 255 the same. Pure.
 #pragma once
 
 #include <cstdint>
 
 #include "engine/exec/device.h"
-
-#if defined(__CUDACC__)
-#define LEAT_BOTH __host__ __device__ __forceinline__
-#else
-#define LEAT_BOTH inline
-#endif
+#include "engine/exec/picture/kernel.h"
 
 namespace leat::cuda {
 
@@ -80,6 +76,67 @@ LEAT_BOTH void store(const leat_picture_target& t, void* out, std::uint32_t x, s
   }
 }
 
+// The source's components at target pixel (i, j) of the window: two pixels along each direction.
+LEAT_BOTH void linear_pixel(const leat_picture_job& job, std::uint32_t i, std::uint32_t j, float* s) {
+  const Tap across = tap_of(job.x0, job.scale_x, i, job.width), down = tap_of(job.y0, job.scale_y, j, job.height);
+  if (job.format == kRgb24 || job.format == kBgr24) {
+    for (std::uint32_t c = 0; c < 3; ++c) s[c] = between(job.planes[0] + c, job.strides[0], across, down, 3);
+    return;
+  }
+  s[0] = between(job.planes[0], job.strides[0], across, down, 1);
+  if (job.format != kNv12 && job.format != kI420) return;
+  const Tap u = tap_of(job.x0 / 2, job.scale_x / 2, i, job.width / 2),
+            v = tap_of(job.y0 / 2, job.scale_y / 2, j, job.height / 2);
+  const bool semi = job.format == kNv12;
+  s[1] = between(job.planes[1], job.strides[1], u, v, semi ? 2 : 1);
+  s[2] = semi ? between(job.planes[1] + 1, job.strides[1], u, v, 2) : between(job.planes[2], job.strides[2], u, v, 1);
+}
+
+// Weighted pixels of `count` components that alternate, kept within low..high along each row. half: a plane of half the
+// frame's sides.
+LEAT_BOTH void weighted(const std::uint8_t* plane, std::uint32_t stride, std::uint32_t step, std::uint32_t count,
+                        const exec::Reach& across, const exec::Reach& down, std::uint32_t width, std::uint32_t height,
+                        bool half, float low, float high, float* s) {
+  const std::uint32_t x0 = half ? exec::half_first(across) : across.first,
+                      x1 = half ? exec::half_end(across, width) : across.end,
+                      y0 = half ? exec::half_first(down) : down.first,
+                      y1 = half ? exec::half_end(down, height) : down.end;
+  const float scale_x = 1.0f / exec::sum_of(across), scale_y = 1.0f / exec::sum_of(down);
+  for (std::uint32_t c = 0; c < count; ++c) s[c] = 0.0f;
+  for (std::uint32_t y = y0; y < y1; ++y) {
+    const float weight_y = half ? exec::half_weight(down, y, height) : exec::weight_of(down, y - y0);
+    float row[3] = {0.0f, 0.0f, 0.0f};
+    for (std::uint32_t x = x0; x < x1; ++x) {
+      const float weight_x = half ? exec::half_weight(across, x, width) : exec::weight_of(across, x - x0);
+      const std::uint8_t* const p =
+          plane + static_cast<std::uint64_t>(stride) * y + static_cast<std::uint64_t>(x) * step;
+      for (std::uint32_t c = 0; c < count; ++c) row[c] += weight_x * static_cast<float>(p[c]);
+    }
+    for (std::uint32_t c = 0; c < count; ++c) {
+      const float v = row[c] * scale_x;
+      s[c] += weight_y * scale_y * (v < low ? low : v > high ? high : v);
+    }
+  }
+}
+
+// The same for other ways to resize.
+LEAT_BOTH void weighted_pixel(const leat_picture_job& job, std::uint32_t i, std::uint32_t j, float* s) {
+  const bool two =
+      exec::enlarges(job.x0, job.x1, job.window_width) || exec::enlarges(job.y0, job.y1, job.window_height);
+  const exec::Reach across = exec::reach_of({job.x0, job.x1, job.window_width, job.width, job.resize, two}, i),
+                    down = exec::reach_of({job.y0, job.y1, job.window_height, job.height, job.resize, two}, j);
+  const bool packed = job.format == kRgb24 || job.format == kBgr24, semi = job.format == kNv12,
+             planar = job.format == kI420;
+  const bool luma = (semi || planar) && exec::overshoots(job.resize);
+  weighted(job.planes[0], job.strides[0], packed ? 3 : 1, packed ? 3 : 1, across, down, job.width, job.height, false,
+           luma ? exec::luma_at(job.factors[0], job.low[0]) : 0.0f,
+           luma ? exec::luma_at(job.factors[0], job.high[0]) : 255.0f, s);
+  const std::uint32_t width = job.width / 2, height = job.height / 2;
+  if (semi) weighted(job.planes[1], job.strides[1], 2, 2, across, down, width, height, true, 0.0f, 255.0f, s + 1);
+  for (std::uint32_t p = 1; planar && p < 3; ++p)
+    weighted(job.planes[p], job.strides[p], 1, 1, across, down, width, height, true, 0.0f, 255.0f, s + p);
+}
+
 // Writes target pixel (x, y) of every channel. The job's planes and `out` are addresses that this code can read.
 LEAT_BOTH void picture_pixel(const leat_picture_job& job, const leat_picture_target& t, std::uint32_t x,
                              std::uint32_t y) {
@@ -88,25 +145,14 @@ LEAT_BOTH void picture_pixel(const leat_picture_job& job, const leat_picture_tar
     for (std::uint32_t c = 0; c < t.channels; ++c) store(t, job.out, x, y, c, job.pad[c]);
     return;
   }
-  const Tap across = tap_of(job.x0, job.scale_x, i, job.width), down = tap_of(job.y0, job.scale_y, j, job.height);
-  float s0 = 0, s1 = 0, s2 = 0;
-  if (job.format == kRgb24 || job.format == kBgr24) {
-    s0 = between(job.planes[0], job.strides[0], across, down, 3);
-    s1 = between(job.planes[0] + 1, job.strides[0], across, down, 3);
-    s2 = between(job.planes[0] + 2, job.strides[0], across, down, 3);
-  } else {
-    s0 = between(job.planes[0], job.strides[0], across, down, 1);
-    if (job.format == kNv12 || job.format == kI420) {
-      const Tap u = tap_of(job.x0 / 2, job.scale_x / 2, i, job.width / 2),
-                v = tap_of(job.y0 / 2, job.scale_y / 2, j, job.height / 2);
-      const bool semi = job.format == kNv12;
-      s1 = between(job.planes[1], job.strides[1], u, v, semi ? 2 : 1);
-      s2 = semi ? between(job.planes[1] + 1, job.strides[1], u, v, 2) : between(job.planes[2], job.strides[2], u, v, 1);
-    }
-  }
+  float s[3] = {0.0f, 0.0f, 0.0f};
+  if (job.resize == LEAT_RESIZE_linear)
+    linear_pixel(job, i, j, s);
+  else
+    weighted_pixel(job, i, j, s);
   for (std::uint32_t c = 0; c < t.channels; ++c) {
     const float* const f = job.factors[c];
-    float value = f[0] * s0 + f[1] * s1 + f[2] * s2 + f[3];
+    float value = f[0] * s[0] + f[1] * s[1] + f[2] * s[2] + f[3];
     value = value < job.low[c] ? job.low[c] : value;
     value = value > job.high[c] ? job.high[c] : value;
     store(t, job.out, x, y, c, value);

@@ -28,6 +28,16 @@ enum leat_device_status { LEAT_DEVICE_OK = 0, LEAT_DEVICE_FAILED = 1, LEAT_DEVIC
 enum leat_picture_source { LEAT_PICTURE_MEASURED = 0, LEAT_PICTURE_IN_PLACE = 1, LEAT_PICTURE_UPLOADED = 2 };
 enum leat_picture_layout { LEAT_NCHW = 0, LEAT_NHWC = 1 };
 
+/* How a picture is resized (the word resize= of preprocess): as OpenCV's INTER_LINEAR; as Pillow's BILINEAR and
+ * BICUBIC; as OpenCV's INTER_AREA; as Pillow's LANCZOS. */
+enum leat_resize {
+  LEAT_RESIZE_linear = 0,
+  LEAT_RESIZE_antialias = 1,
+  LEAT_RESIZE_cubic = 2,
+  LEAT_RESIZE_area = 3,
+  LEAT_RESIZE_lanczos = 4
+};
+
 typedef struct leat_device leat_device;
 
 typedef struct leat_device_options {
@@ -61,7 +71,8 @@ typedef struct leat_device_usage {
 } leat_device_usage;
 
 /* One picture: a rectangle of a frame into one row of a model's input. Geometry and colour as preprocess.h: target
- * pixel i of the window lies at x0 + (i + 0.5) * scale_x - 0.5 in frame pixels; component c is clamp(factors[c][0..2] .
+ * pixel i of the window lies at x0 + (i + 0.5) * scale_x - 0.5 in frame pixels, or covers the i-th part of x0..x1 where
+ * it is not resized linearly; component c is clamp(factors[c][0..2] .
  * source + factors[c][3], low[c], high[c]); outside of the window it is pad[c]. */
 typedef struct leat_picture_job {
   const uint8_t* planes[3]; /* host addresses within [slot, slot + slot_bytes) */
@@ -69,8 +80,10 @@ typedef struct leat_picture_job {
   uint64_t slot_bytes;
   uint32_t strides[3];
   uint32_t format, width, height; /* leat_format; pixels of the frame */
-  float x0, y0, scale_x, scale_y;
+  float x0, y0, x1, y1;           /* frame pixels */
+  float scale_x, scale_y;
   uint32_t left, top, window_width, window_height; /* of the target */
+  uint32_t resize;                                 /* enum leat_resize */
   float factors[3][4], low[3], high[3], pad[3];
   void* out; /* device memory: the row */
 } leat_picture_job;

@@ -107,6 +107,9 @@ Result<PreprocessSpec> parse_preprocess(std::string_view line) {
   words.number("cover", 0.1f, 1, &spec.cover);
   words.choice("at", {"centre", "topleft"}, [&](std::size_t i) { spec.top_left = i == 1; });
   if (const auto norm = words.text("norm")) set_norm(*norm, spec, words);
+  const bool resizes = words.has("resize");
+  words.choice("resize", {"linear", "antialias", "cubic", "area", "lanczos"},
+               [&](std::size_t i) { spec.resize = static_cast<std::uint32_t>(i); });
   words.number("crop", 0, 10, &spec.crop);
   words.number("pad", 0, 1, &spec.pad);
   words.numbers("mean", -1000, 1000, std::span(spec.mean).first(3));
@@ -131,10 +134,14 @@ Result<PreprocessSpec> parse_preprocess(std::string_view line) {
     spec.top_left = true;
   }
   if (spec.cut.quad && spec.cut.face) words.fail("quad and align= are two ways to cut; write either");
+  if (resizes && (spec.fit == Fit::raw || spec.fit == Fit::tensors))
+    words.fail("resize= does not suit raw and tensors, which are not resized; leave it out");
+  if (spec.resize != LEAT_RESIZE_linear && spec.cut.projected())
+    words.fail("resize= does not suit quad and align=, whose crops are turned by linear interpolation; leave it out");
   if (spec.cut.flip <= 1 && !spec.cut.quad) words.fail("flip needs quad beside it");
   const auto status = words.finish(
-      "raw, letterbox, stretch, cover=, rgb, bgr, gray, rgba, bt601, bt709, bt2020, limited, full, crop=, aspect, at=, "
-      "pad=, "
+      "raw, letterbox, stretch, cover=, rgb, bgr, gray, rgba, bt601, bt709, bt2020, limited, full, resize=, crop=, "
+      "aspect, at=, pad=, "
       "norm=, mean=, std=, size=WxH, "
       "longest=, shortest=, edge=, multiple=, height=, widths=, wide=, quad, flip=, align=, tensors, feed.INPUT=");
   if (!status) return Error{status.error()};
@@ -173,6 +180,10 @@ Result<Preprocessor> Preprocessor::open(const PreprocessSpec& spec, std::uint32_
     return Error{"preprocess: the model's input has " + std::to_string(channel_count) +
                  " channels, and this line gives " + std::to_string(wanted) +
                  "; write 'gray' for 1, 'rgb' or 'bgr' for 3"};
+  }
+  if (spec.resize != LEAT_RESIZE_linear) {
+    out.resizer_.open(spec.resize, channel_count, width, height);
+    return out;
   }
   for (PixelTaps* taps : {&out.columns_, &out.chroma_columns_}) taps->reserve(width);
   for (PixelTaps* taps : {&out.rows_, &out.chroma_rows_}) taps->reserve(height);
@@ -262,6 +273,10 @@ Placement Preprocessor::placement(const FrameView& frame, const Region& region) 
 void Preprocessor::lay_taps(const FrameView& frame, const Window& window) noexcept {
   const float sx = (window.x1 - window.x0) / static_cast<float>(window.width),
               sy = (window.y1 - window.y0) / static_cast<float>(window.height);
+  laid_window_ = window;
+  laid_width_ = frame.width, laid_height_ = frame.height;
+  if (spec_.resize != LEAT_RESIZE_linear)
+    return resizer_.lay(frame, {window.x0, window.y0, window.x1, window.y1, window.width, window.height});
   const std::uint32_t pixel = arrangement_of(frame.format) == Arrangement::packed ? 3 : 1;
   columns_.lay(window.x0, sx, window.width, frame.width, pixel);
   rows_.lay(window.y0, sy, window.height, frame.height, 1);
@@ -269,8 +284,6 @@ void Preprocessor::lay_taps(const FrameView& frame, const Window& window) noexce
     chroma_columns_.lay(window.x0 / 2, sx / 2, window.width, frame.width / 2, frame.format == LEAT_FORMAT_nv12 ? 2 : 1);
     chroma_rows_.lay(window.y0 / 2, sy / 2, window.height, frame.height / 2, 1);
   }
-  laid_window_ = window;
-  laid_width_ = frame.width, laid_height_ = frame.height;
 }
 
 shm::Color Preprocessor::color_of(const FrameView& frame) const noexcept {
@@ -322,10 +335,11 @@ bool Preprocessor::job(const FrameView& frame, const Box* box, leat_picture_job*
     out->planes[p] = frame.planes[p], out->strides[p] = frame.strides[p];
   out->slot = frame.on_device ? nullptr : frame.planes[0], out->slot_bytes = frame.bytes;
   out->format = frame.format, out->width = frame.width, out->height = frame.height;
-  out->x0 = w.x0, out->y0 = w.y0;
+  out->x0 = w.x0, out->y0 = w.y0, out->x1 = w.x1, out->y1 = w.y1;
   out->scale_x = (w.x1 - w.x0) / static_cast<float>(w.width),
   out->scale_y = (w.y1 - w.y0) / static_cast<float>(w.height);
   out->left = w.left, out->top = w.top, out->window_width = w.width, out->window_height = w.height;
+  out->resize = spec_.resize;
   for (std::uint32_t c = 0; c < channel_count_; ++c) {
     std::copy_n(colour_.factors[c], 4, out->factors[c]);
     out->low[c] = colour_.low[c], out->high[c] = colour_.high[c];
@@ -403,6 +417,13 @@ bool Preprocessor::run(const FrameView& frame, const Region& region, float* out)
     lay_taps(frame, window);
   fill_pad(window, out);
   const std::size_t plane = std::size_t{width_} * height_;
+  if (spec_.resize != LEAT_RESIZE_linear) {
+    float* to[3] = {};
+    for (std::uint32_t c = 0; c < channel_count_; ++c)
+      to[c] = out + c * plane + std::size_t{window.top} * width_ + window.left;
+    resizer_.run(frame, colour_, to, width_);
+    return true;
+  }
   const bool chroma = subsampled(frame.format);
   const RowFunction row = row_function(arrangement_of(frame.format));
   RowJob job{.end = frame.planes[0] + frame.bytes,

@@ -9,11 +9,14 @@
 //   std=A[,B,C]   value = (pixel / 255 - mean) / std (default 0 and 1) pad=V                  pixel / 255 of the filled
 //   part (default 0.5) bt601 | bt709 | bt2020, limited | full   matrix and range that nv12 and i420 frames are read
 //   with whatever they state, as the model was trained (default: as each frame states, FrameView::color)
+//   resize=linear|antialias|cubic|area|lanczos   as OpenCV's INTER_LINEAR (default), Pillow's BILINEAR and BICUBIC,
+//   OpenCV's INTER_AREA, Pillow's LANCZOS
 //   quad, flip, align=face5: crop.h   longest=, shortest=, multiple=, height=, widths=, wide=: sizes.h
 //
 // Geometry: the source rectangle [x0, x1) x [y0, y1) is the frame, or the box widened and clipped to the frame. Target
 // pixel i lies at x0 + (i + 0.5) * scale - 0.5 in frame pixels; bilinear between the four pixels (each plane's own)
-// round that point, never outside of the frame. Placement maps back: frame = offset + scale * input.
+// round that point, never outside of the frame; other ways to resize weigh more of them (kernel.h). Placement maps
+// back: frame = offset + scale * input.
 //
 // Thread rule: a Preprocessor is used by one thread. Errors: parse() and open() one line; run() returns false for a
 // frame whose geometry is unusable (unknown format, no pixels, planes longer than the slot) and writes nothing then.
@@ -30,6 +33,7 @@
 #include "engine/exec/frame_view.h"
 #include "engine/exec/picture/crop.h"
 #include "engine/exec/picture/resample.h"
+#include "engine/exec/picture/resize.h"
 #include "engine/exec/picture/sizes.h"
 #include "leat/result.hpp"
 
@@ -42,6 +46,7 @@ struct PreprocessSpec {
   Fit fit = Fit::letterbox;
   Channels channels = Channels::rgb;
   shm::Color color;  // what is not unspecified holds for every nv12 and i420 frame
+  std::uint32_t resize = LEAT_RESIZE_linear;
   float crop = 0, cover = 1;
   bool aspect = false;    // the box grows to the input's proportions
   bool top_left = false;  // where a letterbox lies
@@ -110,7 +115,8 @@ class Preprocessor {
 
   PreprocessSpec spec_;
   std::uint32_t channel_count_ = 0, width_ = 0, height_ = 0;
-  PixelTaps columns_, chroma_columns_, rows_, chroma_rows_;
+  PixelTaps columns_, chroma_columns_, rows_, chroma_rows_;  // linear
+  Resizer resizer_;                                          // not linear
   Colour colour_;
   Window laid_window_;  // what the taps were laid for
   std::uint32_t laid_format_ = 0, laid_width_ = 0, laid_height_ = 0;
