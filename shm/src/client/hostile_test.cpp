@@ -281,7 +281,7 @@ TEST(HostileDescriptors, HeldSlotsKeepTheirAnswerBack) {
   ASSERT_EQ(r.port->take(5000, std::span(&t, 1)), 1u);
   r.port->hold(2, t.slot);
   r.port->hold(2, t.slot);
-  r.port->answer({t.stream, t.slot, Outcome::dropped, Reason::expired, false, UINT32_MAX, 0, 6000});
+  r.port->answer({t.stream, t.slot, Outcome::dropped, Reason::expired, false, {}, UINT32_MAX, 0, 6000});
   EXPECT_TRUE(r.consumer.empty());
   r.port->unhold(2, t.slot);
   EXPECT_TRUE(r.consumer.empty());
