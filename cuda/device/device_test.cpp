@@ -323,9 +323,10 @@ TEST(Pictures, EqualToPreprocessing) {
     Device device(source);
     host().state().longest_delay_us = 50;
     std::uint32_t seed = 1;
-    for (const char* line : {"letterbox mean=0.485,0.456,0.406 std=0.229,0.224,0.225", "stretch bgr bt709 full pad=0.2",
-                             "letterbox gray crop=0.2 pad=1", "letterbox resize=antialias norm=half",
-                             "stretch resize=cubic", "stretch gray resize=lanczos full", "cover=0.8 bgr resize=area"}) {
+    for (const char* line :
+         {"letterbox mean=0.485,0.456,0.406 std=0.229,0.224,0.225", "stretch bgr bt709 full pad=0.2",
+          "letterbox gray crop=0.2 pad=1", "letterbox resize=antialias norm=half", "stretch resize=cubic",
+          "stretch gray resize=lanczos full", "cover=0.8 bgr resize=area", "stretch resize=nearest"}) {
       const auto spec = exec::parse_preprocess(line);
       ASSERT_TRUE(spec.ok()) << spec.error();
       const std::uint32_t channels = spec->channels == exec::Channels::gray ? 1 : 3;

@@ -29,13 +29,14 @@ enum leat_picture_source { LEAT_PICTURE_MEASURED = 0, LEAT_PICTURE_IN_PLACE = 1,
 enum leat_picture_layout { LEAT_NCHW = 0, LEAT_NHWC = 1 };
 
 /* How a picture is resized (the word resize= of preprocess): as OpenCV's INTER_LINEAR; as Pillow's BILINEAR and
- * BICUBIC; as OpenCV's INTER_AREA; as Pillow's LANCZOS. */
+ * BICUBIC; as OpenCV's INTER_AREA; as Pillow's LANCZOS and NEAREST. */
 enum leat_resize {
   LEAT_RESIZE_linear = 0,
   LEAT_RESIZE_antialias = 1,
   LEAT_RESIZE_cubic = 2,
   LEAT_RESIZE_area = 3,
-  LEAT_RESIZE_lanczos = 4
+  LEAT_RESIZE_lanczos = 4,
+  LEAT_RESIZE_nearest = 5
 };
 
 typedef struct leat_device leat_device;

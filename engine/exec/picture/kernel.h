@@ -57,7 +57,10 @@ LEAT_BOTH Reach reach_of(const Axis& a, std::uint32_t i) {
   const double behind = at + (static_cast<double>(a.begin) - whole);
   double low = whole + static_cast<double>(static_cast<std::uint32_t>(behind > 0.0 ? behind : 0.0));
   double high = begin + part + 1.0;
-  if (a.resize != LEAT_RESIZE_area) {
+  if (a.resize == LEAT_RESIZE_nearest) {
+    low = begin + part * 0.5;
+    high = low + 1.0;
+  } else if (a.resize != LEAT_RESIZE_area) {
     const double stretch = part > 1.0 ? part : 1.0, reach = static_cast<double>(support_of(a.resize)) * stretch;
     low = begin + part * 0.5 - reach + 0.5;
     high = begin + part * 0.5 + reach + 0.5;
@@ -97,6 +100,7 @@ LEAT_BOTH float sine_squared(float u) {
 // Of the k-th of its pixels, not yet normalised.
 LEAT_BOTH float weight_of(const Reach& r, std::uint32_t k) {
   const float at = r.from + static_cast<float>(k);
+  if (r.resize == LEAT_RESIZE_nearest) return 1.0f;
   if (r.two) return k == 0 ? 1.0f - r.from : r.from;
   if (r.resize == LEAT_RESIZE_area) {
     const float low = at > 0.0f ? at : 0.0f, high = at + 1.0f < r.length ? at + 1.0f : r.length;

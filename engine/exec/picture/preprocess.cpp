@@ -108,7 +108,7 @@ Result<PreprocessSpec> parse_preprocess(std::string_view line) {
   words.choice("at", {"centre", "topleft"}, [&](std::size_t i) { spec.top_left = i == 1; });
   if (const auto norm = words.text("norm")) set_norm(*norm, spec, words);
   const bool resizes = words.has("resize");
-  words.choice("resize", {"linear", "antialias", "cubic", "area", "lanczos"},
+  words.choice("resize", {"linear", "antialias", "cubic", "area", "lanczos", "nearest"},
                [&](std::size_t i) { spec.resize = static_cast<std::uint32_t>(i); });
   words.number("crop", 0, 10, &spec.crop);
   words.number("pad", 0, 1, &spec.pad);

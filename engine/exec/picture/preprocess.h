@@ -9,8 +9,8 @@
 //   std=A[,B,C]   value = (pixel / 255 - mean) / std (default 0 and 1) pad=V                  pixel / 255 of the filled
 //   part (default 0.5) bt601 | bt709 | bt2020, limited | full   matrix and range that nv12 and i420 frames are read
 //   with whatever they state, as the model was trained (default: as each frame states, FrameView::color)
-//   resize=linear|antialias|cubic|area|lanczos   as OpenCV's INTER_LINEAR (default), Pillow's BILINEAR and BICUBIC,
-//   OpenCV's INTER_AREA, Pillow's LANCZOS
+//   resize=linear|antialias|cubic|area|lanczos|nearest   as OpenCV's INTER_LINEAR (default), Pillow's BILINEAR and
+//   BICUBIC, OpenCV's INTER_AREA, Pillow's LANCZOS and NEAREST
 //   quad, flip, align=face5: crop.h   longest=, shortest=, multiple=, height=, widths=, wide=: sizes.h
 //
 // Geometry: the source rectangle [x0, x1) x [y0, y1) is the frame, or the box widened and clipped to the frame. Target

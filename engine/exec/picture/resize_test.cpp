@@ -21,7 +21,7 @@
 namespace leat::exec {
 namespace {
 
-constexpr const char* kWays[] = {"antialias", "cubic", "area", "lanczos"};
+constexpr const char* kWays[] = {"antialias", "cubic", "area", "lanczos", "nearest"};
 constexpr std::uint32_t kFormats[] = {LEAT_FORMAT_nv12, LEAT_FORMAT_i420, LEAT_FORMAT_rgb24, LEAT_FORMAT_bgr24,
                                       LEAT_FORMAT_gray8};
 
@@ -301,7 +301,7 @@ TEST(Resize, TheWordIsParsedAndRefusedWhereNothingIsResized) {
   EXPECT_EQ(parse_preprocess("stretch resize=area")->resize, LEAT_RESIZE_area);
   EXPECT_EQ(parse_preprocess("cover=0.9 resize=lanczos")->resize, LEAT_RESIZE_lanczos);
   EXPECT_TRUE(parse_preprocess("stretch quad resize=linear").ok());
-  for (const auto& [line, said] : {std::pair{"resize=nearest", "resize=nearest"},
+  for (const auto& [line, said] : {std::pair{"resize=bicubic", "resize=bicubic"},
                                    {"raw resize=area", "raw and tensors"},
                                    {"tensors resize=linear", "raw and tensors"},
                                    {"stretch quad resize=cubic", "quad and align="},

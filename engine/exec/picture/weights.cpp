@@ -76,10 +76,11 @@ void ColumnWeights::lay(const Axis& axis, std::uint32_t count, bool half, std::u
   std::fill_n(weights.begin(), std::size_t{count} * taps, std::int16_t{0});
   for (std::uint32_t i = 0; i < count; ++i) {
     const Taps t(axis, i, half);
+    const std::uint32_t from = size > taps ? std::min(t.first(), size - taps) : 0;
     std::int16_t* const out = weights.data() + std::size_t{i} * taps;
-    first[i] = static_cast<std::int32_t>(t.first());
+    first[i] = static_cast<std::int32_t>(from);
     Whole whole(t.inverse_sum());
-    for (std::uint32_t x = t.first(); x < t.end(); ++x) out[x - t.first()] = whole.next(t.weight(x));
+    for (std::uint32_t x = t.first(); x < t.end(); ++x) out[x - from] = whole.next(t.weight(x));
   }
 }
 

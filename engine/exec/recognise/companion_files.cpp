@@ -67,6 +67,27 @@ std::optional<std::pair<double, double>> sides(const Json& json, const char* key
   return std::pair{number_of(*at, "height", 0), number_of(*at, "width", 0)};
 }
 
+// Pillow's name or number of a way to resize, as a word; none: no word stands for it.
+std::optional<std::string> pillow_words(const std::string& way) {
+  constexpr std::pair<std::string_view, const char*> kWays[] = {
+      {"0", " resize=nearest"},       {"nearest", " resize=nearest"}, {"1", " resize=lanczos"},
+      {"lanczos", " resize=lanczos"}, {"2", " resize=antialias"},     {"bilinear", " resize=antialias"},
+      {"3", " resize=cubic"},         {"bicubic", " resize=cubic"}};
+  const auto at = std::ranges::find(kWays, way, [](const auto& w) { return w.first; });
+  return at == std::end(kWays) ? std::nullopt : std::optional<std::string>(at->second);
+}
+
+// What a processor resizes by that does not say it: its class' own default.
+const char* default_resample(const Json& processor) {
+  const std::string type = text_of(
+      processor, processor.contains("image_processor_type") ? "image_processor_type" : "feature_extractor_type");
+  if (type.starts_with("EfficientNet")) return "nearest";
+  constexpr const char* kBicubic[] = {"CLIP", "Siglip", "DPT",        "Beit", "Deit",
+                                      "DeiT", "Levit",  "PoolFormer", "Blip", "Bit"};
+  const bool bicubic = std::ranges::any_of(kBicubic, [&](const char* name) { return type.starts_with(name); });
+  return bicubic ? "bicubic" : "bilinear";
+}
+
 // Hugging Face's image processors.
 void from_processor(const ModelFacts& f, const File& file, CompanionFiles& out) {
   const Json& j = file.json;
@@ -77,7 +98,9 @@ void from_processor(const ModelFacts& f, const File& file, CompanionFiles& out) 
       size != nullptr && size->is_object() ? number_of(*size, "shortest_edge", 0) : number_of(j, "size", 0);
   // ConvNeXt's: shorter side to size / crop_pct, then its middle; from 384 on the whole picture.
   const double part = number_of(j, "crop_pct", 0);
-  const char* const order = says(j, "do_flip_channel_order", false) ? " bgr" : " rgb";
+  const auto resize = pillow_words(j.contains("resample") ? shown(number_of(j, "resample", -1)) : default_resample(j));
+  if (!resize) return;
+  const std::string order = *resize + (says(j, "do_flip_channel_order", false) ? " bgr" : " rgb");
   // What pads, or rounds sides down, makes a size that no word stands for.
   if ((says(j, "do_pad", false) && j.contains("pad_size")) || j.contains("size_divisor") ||
       says(j, "rescale_offset", false))
@@ -129,7 +152,10 @@ void from_timm(const ModelFacts& f, const File& file, CompanionFiles& out) {
   if (at == nullptr || !at->is_object()) return;
   const auto mean = triple(*at, "mean"), deviation = triple(*at, "std");
   if (!mean || !deviation) return;
-  out.preprocess = "cover=" + shown(number_of(*at, "crop_pct", 0.875)) + " rgb " + norm_words(*mean, *deviation);
+  const std::string way = text_of(*at, "interpolation");
+  out.preprocess = "cover=" + shown(number_of(*at, "crop_pct", 0.875)) +
+                   pillow_words(way).value_or(pillow_words("bicubic").value()) + " rgb " +
+                   norm_words(*mean, *deviation);
   if (const Json* const size = at->find("input_size");
       size != nullptr && size->is_array() && size->size() == 3 && size->at(1).is_number() && size->at(2).is_number())
     out.preprocess += size_words(f, size->at(2).get<double>(), size->at(1).get<double>());
@@ -144,11 +170,16 @@ void from_pipeline(const ModelFacts& f, const File& file, CompanionFiles& out) {
   if (tasks == nullptr || !tasks->is_array() || tasks->empty()) return;
   const Json* const transforms = tasks->at(0).find("transforms");
   if (transforms == nullptr || !transforms->is_array()) return;
-  std::string fit = "stretch", colours, size;
+  std::string fit = "stretch", resize, colours, size;
   for (const Json& t : *transforms) {
     const std::string type = text_of(t, "type");
     if (type == "Resize") {
       if (says(t, "keep_ratio", false)) fit = "letterbox at=topleft";
+      const std::string way = text_of(t, "interpolation");  // of OpenCV, where it does not say Pillow
+      if (text_of(t, "backend") == "pillow")
+        resize = pillow_words(way.empty() ? "bilinear" : way).value_or("");
+      else if (way == "area")
+        resize = " resize=area";
       const Json* const wh = t.find("size");
       if (wh != nullptr && wh->is_array() && wh->size() == 2 && wh->at(0).is_number() && wh->at(1).is_number())
         size = size_words(f, wh->at(0).get<double>(), wh->at(1).get<double>());
@@ -163,7 +194,7 @@ void from_pipeline(const ModelFacts& f, const File& file, CompanionFiles& out) {
     }
   }
   if (colours.empty()) return;
-  out.preprocess = fit + colours + size, out.preprocess_from = file.name;
+  out.preprocess = fit + resize + colours + size, out.preprocess_from = file.name;
 }
 
 void from_json_files(const ModelFacts& f, const fs::path& folder, CompanionFiles& out) {

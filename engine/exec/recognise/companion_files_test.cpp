@@ -41,17 +41,17 @@ class SidecarFiles : public testing::Test {
 };
 
 TEST_F(SidecarFiles, HuggingFaceProcessors) {
-  const std::string imagenet = " rgb norm=imagenet";
+  const std::string imagenet = " resize=antialias rgb norm=imagenet";
   EXPECT_EQ(processor(R"("size": {"height": 64, "width": 48})"), "stretch" + imagenet + " size=48x64");
   // ConvNeXt crops below 384 and not from there on.
   EXPECT_EQ(processor(R"("crop_pct": 0.875, "size": {"shortest_edge": 224})"),
             "cover=0.875" + imagenet + " size=224x224");
   EXPECT_EQ(processor(R"("crop_pct": 0.875, "size": {"shortest_edge": 384})"), "stretch" + imagenet + " size=384x384");
   EXPECT_EQ(processor(R"("do_flip_channel_order": true, "size": {"height": 64, "width": 64})"),
-            "stretch bgr norm=imagenet size=64x64");
+            "stretch resize=antialias bgr norm=imagenet size=64x64");
   // EfficientNet: deviations .229 .224 .225, squared.
   EXPECT_EQ(processor(R"("include_top": true, "size": {"height": 64, "width": 64})"),
-            "stretch rgb mean=0.485,0.456,0.406 std=0.052441,0.050176,0.050625 size=64x64");
+            "stretch resize=antialias rgb mean=0.485,0.456,0.406 std=0.052441,0.050176,0.050625 size=64x64");
   // What no word stands for is not said.
   EXPECT_EQ(processor(R"("size_divisor": 32, "size": {"height": 64, "width": 64})"), "");
   EXPECT_EQ(
@@ -62,6 +62,46 @@ TEST_F(SidecarFiles, HuggingFaceProcessors) {
                                       R"( "width": 518}})");
   EXPECT_EQ(depth.preprocess, "stretch" + imagenet);
   EXPECT_EQ(depth.size, " size=518x518");  // asked for
+}
+
+// How Pillow resizes, by number or, where the file does not say, as its class does by itself.
+TEST_F(SidecarFiles, WhatAProcessorResizesBy) {
+  const auto way = [&](const std::string& rest) {
+    const std::string words = processor(rest + R"("size": {"height": 64, "width": 64})");
+    return words.substr(0, words.find(" rgb"));
+  };
+  EXPECT_EQ(way(R"("resample": 0, )"), "stretch resize=nearest");
+  EXPECT_EQ(way(R"("resample": 1, )"), "stretch resize=lanczos");
+  EXPECT_EQ(way(R"("resample": 2, )"), "stretch resize=antialias");
+  EXPECT_EQ(way(R"("resample": 3, )"), "stretch resize=cubic");
+  EXPECT_EQ(way(R"("resample": 4, )"), "");  // no word stands for it
+  EXPECT_EQ(way(R"("image_processor_type": "SiglipImageProcessor", )"), "stretch resize=cubic");
+  EXPECT_EQ(way(R"("feature_extractor_type": "ViTFeatureExtractor", )"), "stretch resize=antialias");
+  EXPECT_EQ(way(R"("image_processor_type": "EfficientNetImageProcessor", )"), "stretch resize=nearest");
+  EXPECT_EQ(way(R"("image_processor_type": "CLIPImageProcessor", "resample": 2, )"), "stretch resize=antialias");
+}
+
+TEST_F(SidecarFiles, WhatTimmAndMmdeployResizeBy) {
+  const auto timm = [&](const std::string& way) {
+    return beside(
+               "config.json",
+               R"({"pretrained_cfg": {"crop_pct": 0.9, "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5])" + way + "}}")
+        .preprocess;
+  };
+  EXPECT_EQ(timm(""), "cover=0.9 resize=cubic rgb norm=half");
+  EXPECT_EQ(timm(R"(, "interpolation": "bicubic")"), "cover=0.9 resize=cubic rgb norm=half");
+  EXPECT_EQ(timm(R"(, "interpolation": "bilinear")"), "cover=0.9 resize=antialias rgb norm=half");
+  std::filesystem::remove(folder_ + "/config.json");
+  const auto mmdeploy = [&](const std::string& way) {
+    return beside("pipeline.json", R"({"pipeline": {"tasks": [{"transforms": [{"type": "Resize", "size": [64, 64])" +
+                                       way +
+                                       R"(}, {"type": "Normalize", "mean": [0, 0, 0], "std": [255, 255, 255]}]}]}})")
+        .preprocess;
+  };
+  EXPECT_EQ(mmdeploy(""), "stretch rgb norm=unit size=64x64");
+  EXPECT_EQ(mmdeploy(R"(, "interpolation": "area")"), "stretch resize=area rgb norm=unit size=64x64");
+  EXPECT_EQ(mmdeploy(R"(, "backend": "pillow", "interpolation": "bicubic")"),
+            "stretch resize=cubic rgb norm=unit size=64x64");
 }
 
 TEST_F(SidecarFiles, PaddleDetection) {
@@ -76,6 +116,10 @@ TEST_F(SidecarFiles, PaddleDetection) {
              true);
   EXPECT_EQ(plain.preprocess, "stretch rgb norm=unit size=640x480 feed.scale_factor=ones");
   EXPECT_EQ(plain.names, (ClassNames{"table", "a figure"}));
+  std::string area = head;
+  area.replace(area.find("interp: 2"), 9, "interp: 3");
+  EXPECT_EQ(beside("inference.yml", area + "- norm_type: none\n  type: NormalizeImage\n").preprocess,
+            "stretch resize=area rgb norm=unit size=640x480");
   const CompanionFiles normalised =
       beside("inference.yml", head +
                                   "- is_scale: true\n  mean:\n  - 0.485\n  - 0.456\n  - 0.406\n  std:\n  - 0.229\n"

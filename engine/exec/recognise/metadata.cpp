@@ -94,7 +94,7 @@ FromMetadata read_metadata(const ModelFacts& f) {
     return out;
   }
   out.seen = "its metadata (task " + task + ")";
-  out.preprocess = task == "classify" ? "cover=1 rgb norm=unit" : kLetterboxWords;
+  out.preprocess = task == "classify" ? "cover=1 resize=antialias rgb norm=unit" : kLetterboxWords;
   const bool open = f.width() < 0 || f.height() < 0;
   if (const auto sides = numbers_in(f.meta("imgsz")); open && sides.size() == 2)  // height, width
     out.preprocess += " size=" + std::to_string(sides[1]) + "x" + std::to_string(sides[0]);

@@ -96,7 +96,8 @@ void detector(const ModelFacts& f, const Yaml& yaml, CompanionFiles& out) {
   if (yaml.value("norm_type") != "none" &&
       (!yaml.numbers("mean", 3, mean.data()) || !yaml.numbers("std", 3, deviation.data())))
     return;
-  out.preprocess = "stretch rgb " + norm_words(mean, deviation) + size_words(f, size[1], size[0]);
+  const char* const fit = yaml.value("interp") == "3" ? "stretch resize=area rgb " : "stretch rgb ";  // OpenCV's number
+  out.preprocess = fit + norm_words(mean, deviation) + size_words(f, size[1], size[0]);
   if (f.input("scale_factor") != nullptr) out.preprocess += " feed.scale_factor=ones";
   if (f.input("im_shape") != nullptr) out.preprocess += " feed.im_shape=hw";
   out.preprocess_from = kFile;
@@ -111,8 +112,12 @@ void classifier(const ModelFacts& f, const Yaml& yaml, const std::string& order,
   size[1] = size[0];
   if (size[0] < 1 && !yaml.numbers("size", 2, size)) return;  // width, height
   if (size[0] < 1 || size[1] < 1) return;
-  out.preprocess = (whole > 0 ? "cover=" + shown(std::min(1.0, size[0] / whole)) : std::string("stretch")) + order +
-                   norm_words(mean, deviation) + size_words(f, size[0], size[1]);
+  const bool pillow = yaml.value("backend") == "pil", bicubic = yaml.value("interpolation") == "bicubic";
+  out.preprocess = (whole > 0 ? "cover=" + shown(std::min(1.0, size[0] / whole)) : std::string("stretch")) +
+                   (!pillow   ? ""
+                    : bicubic ? " resize=cubic"
+                              : " resize=antialias") +
+                   order + norm_words(mean, deviation) + size_words(f, size[0], size[1]);
   out.preprocess_from = kFile;
 }
 

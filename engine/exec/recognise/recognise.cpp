@@ -88,7 +88,7 @@ class Judge {
     if (const std::size_t at = words.find("norm="); bytes && at != std::string::npos)
       words.replace(at, std::min(words.find(' ', at), words.size()) - at, "norm=raw");
     const auto says = [&](const char* key) { return words.find(key) != std::string::npos; };
-    if (open && !says("size=") && !says("longest=") && !says("edge=") && !says("height="))
+    if (open && !says(" size=") && !says(" longest=") && !says(" edge=") && !says(" height="))
       words += classes ? " size=224x224" : " size=640x640";
     return words;
   }

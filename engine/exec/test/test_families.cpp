@@ -44,7 +44,7 @@ void add_classifiers(std::vector<FamilyModel>& out) {
     ultralytics(b.g, "classify");
     out.push_back({.name = "YOLO cls",
                    .graph = std::move(b.g),
-                   .preprocess = "cover=1 rgb norm=unit",
+                   .preprocess = "cover=1 resize=antialias rgb norm=unit",
                    .postprocess = "classes act=none",
                    .labels = kLabels,
                    .answer = best_five(softmax(values))});
@@ -55,7 +55,7 @@ void add_classifiers(std::vector<FamilyModel>& out) {
     b.put("output", {1, 1000}, thousand);
     out.push_back({.name = "torchvision classifiers",
                    .graph = std::move(b.g),
-                   .preprocess = "cover=0.875 rgb norm=imagenet",
+                   .preprocess = "cover=0.875 resize=antialias rgb norm=imagenet",
                    .postprocess = "classes",
                    .asked = true,
                    .answer = best_five(softmax(thousand))});
@@ -64,13 +64,14 @@ void add_classifiers(std::vector<FamilyModel>& out) {
   for (const bool told : {false, true}) {
     Builder b("input0", G::f32, square("batch"));
     b.put("output0", {"batch", 3}, three);
-    out.push_back({.name = told ? "timm (config.json)" : "timm",
-                   .graph = std::move(b.g),
-                   .preprocess = told ? "cover=0.95 rgb norm=half" : "cover=0.875 rgb norm=imagenet",
-                   .postprocess = "classes",
-                   .asked = !told,
-                   .labels = told ? kLabels : "",
-                   .answer = best_five(softmax(three))});
+    out.push_back(
+        {.name = told ? "timm (config.json)" : "timm",
+         .graph = std::move(b.g),
+         .preprocess = told ? "cover=0.95 resize=cubic rgb norm=half" : "cover=0.875 resize=cubic rgb norm=imagenet",
+         .postprocess = "classes",
+         .asked = !told,
+         .labels = told ? kLabels : "",
+         .answer = best_five(softmax(three))});
     if (told)
       out.back().beside = {
           {"labels.txt", "ant\nbee\ncow\n"},
@@ -92,7 +93,7 @@ void add_classifiers(std::vector<FamilyModel>& out) {
     b.put("softmax_0.tmp_0", {"p2o.DynamicDimension.1", 2}, {.5F, -1}, true);
     out.push_back({.name = "PP-OCR cls",
                    .graph = std::move(b.g),
-                   .preprocess = "cover=0.875 rgb norm=imagenet",
+                   .preprocess = "cover=0.875 resize=antialias rgb norm=imagenet",
                    .postprocess = "classes act=none",
                    .asked = true,
                    .answer = best_five(softmax({.5F, -1}))});
@@ -107,7 +108,7 @@ void add_classifiers(std::vector<FamilyModel>& out) {
     b.put(clip ? "image_embeds" : "fc1", {"batch", 512}, vector);
     out.push_back({.name = clip ? "CLIP image" : "OSNet, ArcFace",
                    .graph = std::move(b.g),
-                   .preprocess = clip ? "cover=1 rgb norm=clip" : "stretch rgb norm=half",
+                   .preprocess = clip ? "cover=1 resize=cubic rgb norm=clip" : "stretch rgb norm=half",
                    .postprocess = "embedding unit",
                    .asked = true,
                    .answer = unit});
@@ -136,7 +137,7 @@ void add_maps_and_points(std::vector<FamilyModel>& out) {
          .beside = {{"config.json", R"({"architectures": ["SegformerForSemanticSegmentation"],)"
                                     R"( "id2label": {"0": "ant", "1": "bee", "2": "cow"}})"},
                     {"preprocessor_config.json", std::string(kProcessor) + R"("size": {"height": 64, "width": 64}})"}},
-         .preprocess = "stretch rgb norm=imagenet size=64x64",
+         .preprocess = "stretch resize=antialias rgb norm=imagenet size=64x64",
          .postprocess = "map argmax",
          .labels = kLabels,
          .answer = best});
@@ -180,7 +181,7 @@ void add_maps_and_points(std::vector<FamilyModel>& out) {
     b.put("predicted_depth", {"batch", 64, 64}, depth);
     out.push_back({.name = "Depth Anything",
                    .graph = std::move(b.g),
-                   .preprocess = imagenet,
+                   .preprocess = "stretch resize=cubic rgb norm=imagenet",
                    .postprocess = "map value",
                    .asked = true,
                    .answer = as_doubles(depth)});

@@ -353,7 +353,7 @@ void add_split(std::vector<FamilyModel>& out) {
     b.g.input("pixel_mask", G::i64, {"batch", "height", "width"});
     b.put("logits", {"batch", 100, 4}, logits(100, 4, true));
     b.put("pred_boxes", {"batch", 100, 4}, lone_boxes(100, "xywh", 64));
-    const std::string words = std::string("stretch rgb norm=imagenet") +
+    const std::string words = std::string("stretch resize=antialias rgb norm=imagenet") +
                               (sized ? " size=64x64" : " edge=64 longest=107") + " feed.pixel_mask=ones";
     out.push_back(
         {.name = sized ? "DETR (sized)" : "DETR",
@@ -381,7 +381,7 @@ void add_split(std::vector<FamilyModel>& out) {
     b.put("scores", {"N", 300}, scores(300));
     out.push_back({.name = "RT-DETR, D-FINE",
                    .graph = std::move(b.g),
-                   .preprocess = "stretch rgb norm=unit feed.orig_target_sizes=wh",
+                   .preprocess = "stretch resize=antialias rgb norm=unit feed.orig_target_sizes=wh",
                    .postprocess = "boxes layout=split score=0.5",
                    .answer = boxes()});
   }
@@ -392,7 +392,7 @@ void add_split(std::vector<FamilyModel>& out) {
     if (seg) b.put("4245", {1, 300, 16, 16}, zeros(300 * 256, -1));
     out.push_back({.name = seg ? "RF-DETR seg" : "RF-DETR",
                    .graph = std::move(b.g),
-                   .preprocess = "stretch rgb norm=imagenet",
+                   .preprocess = "stretch resize=antialias rgb norm=imagenet",
                    .postprocess = "boxes layout=query act=sigmoid score=0.5",
                    .answer = boxes()});
   }

@@ -417,7 +417,7 @@ void add_normalised(std::vector<FamilyModel>& out) {
     const double rest = 1 / (999 + std::exp(9.0));
     out.push_back({.name = "a classifier, normalised inside",
                    .graph = std::move(b.g),
-                   .preprocess = "cover=0.875 bgr norm=raw",
+                   .preprocess = "cover=0.875 resize=antialias bgr norm=raw",
                    .postprocess = "classes",
                    .asked = true,
                    .answer = {3, std::exp(9.0) * rest, 0, rest, 1, rest, 2, rest, 4, rest}});

@@ -153,7 +153,7 @@ void add_ports_alike(std::vector<FamilyModel>& out) {
     b.put("scores", {"N", 300}, scores);
     out.push_back({.name = "DEIMv2 with DINOv3",
                    .graph = std::move(b.g),
-                   .preprocess = "stretch rgb norm=imagenet feed.orig_target_sizes=wh",
+                   .preprocess = "stretch resize=antialias rgb norm=imagenet feed.orig_target_sizes=wh",
                    .postprocess = "boxes layout=split score=0.5",
                    .asked = true,
                    .answer = boxes()});
@@ -307,7 +307,7 @@ void add_maps_and_text(std::vector<FamilyModel>& out) {
     b.put("softmaxout_1", {1, 1000, 1, 1}, v);
     out.push_back({.name = "SqueezeNet (onnx/models)",
                    .graph = std::move(b.g),
-                   .preprocess = "cover=0.875 rgb norm=imagenet",
+                   .preprocess = "cover=0.875 resize=antialias rgb norm=imagenet",
                    .postprocess = "classes",
                    .asked = true,
                    .answer = {}});
@@ -327,7 +327,7 @@ void add_maps_and_text(std::vector<FamilyModel>& out) {
     for (const float v : pooled) answer.push_back(double(v) / std::sqrt(sum));
     out.push_back({.name = "CLIP image, states first",
                    .graph = std::move(b.g),
-                   .preprocess = "cover=1 rgb norm=clip",
+                   .preprocess = "cover=1 resize=cubic rgb norm=clip",
                    .postprocess = "embedding unit from=image_embeds",
                    .asked = true,
                    .answer = answer});

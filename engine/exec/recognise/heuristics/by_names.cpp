@@ -15,7 +15,7 @@ bool takes_bytes(const ModelFacts& f) { return f.picture() != nullptr && f.pictu
 Heuristic detr(const ModelFacts& f, const std::string& architecture) {
   if (!has(f, {"logits", "pred_boxes"})) return {};
   const ModelPort &logits = *f.output("logits"), &boxes = *f.output("pred_boxes");
-  Heuristic s{.seen = "outputs logits and pred_boxes (DETR)", .likely = kImagenetWords};
+  Heuristic s{.seen = "outputs logits and pred_boxes (DETR)", .likely = kPillowWords};
   if (f.input("pixel_mask") != nullptr) s.likely += " feed.pixel_mask=ones";
   const auto named = [&](const char* name) { return architecture.starts_with(name); };
   // The followers refine reference points, which takes a logarithm; Table Transformer asks 15 or 125 questions.
@@ -55,13 +55,13 @@ Heuristic mmdet(const ModelFacts& f) {
 Heuristic rt_detr(const ModelFacts& f) {
   if (f.input("orig_target_sizes") == nullptr) return {};
   constexpr std::int64_t kPatch = 14;  // the least side of a vision transformer's first convolution
-  const std::string feed = " feed.orig_target_sizes=wh";
+  const std::string unit = "stretch resize=antialias rgb norm=unit", feed = " feed.orig_target_sizes=wh";
   Heuristic s{.seen = "input orig_target_sizes (RT-DETR, D-FINE, DEIM)", .post = "boxes layout=split score=0.5"};
   if (f.stem > 0 && f.stem < kPatch) {
-    s.pre = "stretch rgb norm=unit" + feed;
+    s.pre = unit + feed;
     return s;
   }
-  s.likely = (f.stem == 0 ? "stretch rgb norm=unit" : kImagenetWords) + feed;
+  s.likely = (f.stem == 0 ? unit : kPillowWords) + feed;
   s.doubt = "RT-DETR, D-FINE and DEIM want norm=unit; DEIMv2 with a DINOv3 backbone wants norm=imagenet";
   return s;
 }
@@ -140,7 +140,7 @@ Heuristic rf_detr(const ModelFacts& f) {
   if (!(has(f, {"dets", "labels"}) && f.output("dets")->dim(-1) == 4 && !whole(*f.output("labels")))) return {};
   return {.seen = "outputs dets [k, 4] and labels [k, C] (RF-DETR)",
           .post = "boxes layout=query act=sigmoid score=0.5",
-          .pre = kImagenetWords,
+          .pre = kPillowWords,
           .classes = f.output("labels")->dim(-1)};
 }
 
@@ -171,7 +171,7 @@ Heuristic depth(const ModelFacts& f) {
   if (!has(f, {"predicted_depth"})) return {};
   return {.seen = "output predicted_depth",
           .post = "map value",
-          .likely = kImagenetWords,
+          .likely = "stretch resize=cubic rgb norm=imagenet",
           .doubt =
               "Depth Anything and DPT with DINOv2 want that; other DPT, ZoeDepth and Depth Pro norm=half, GLPN "
               "norm=unit"};
@@ -181,15 +181,15 @@ Heuristic clip(const ModelFacts& f) {
   if (!has(f, {"image_embeds"})) return {};
   return {.seen = "output image_embeds (CLIP)",
           .post = f.outputs[0].name == "image_embeds" ? "embedding unit" : "embedding unit from=image_embeds",
-          .likely = "cover=1 rgb norm=clip",
-          .doubt = "SigLIP wants \"stretch rgb norm=half\""};
+          .likely = "cover=1 resize=cubic rgb norm=clip",
+          .doubt = "SigLIP wants \"stretch resize=cubic rgb norm=half\""};
 }
 
 Heuristic timm(const ModelFacts& f) {
   if (!(f.input("input0") != nullptr && has(f, {"output0"}) && f.output("output0")->rank() == 2)) return {};
   return {.seen = "input0 and output0 (timm)",
           .post = classes_words(f),
-          .likely = kClassifierWords,
+          .likely = "cover=0.875 resize=cubic rgb norm=imagenet",
           .classes = f.output("output0")->dim(-1)};
 }
 

@@ -34,6 +34,7 @@ inline bool whole(const ModelPort& p) { return p.dtype == LEAT_I64 || p.dtype ==
 
 inline constexpr const char* kLetterboxWords = "letterbox rgb norm=unit pad=114/255";
 inline constexpr const char* kImagenetWords = "stretch rgb norm=imagenet";
-inline constexpr const char* kClassifierWords = "cover=0.875 rgb norm=imagenet";
+inline constexpr const char* kPillowWords = "stretch resize=antialias rgb norm=imagenet";
+inline constexpr const char* kClassifierWords = "cover=0.875 resize=antialias rgb norm=imagenet";
 
 }  // namespace leat::exec
