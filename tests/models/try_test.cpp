@@ -220,6 +220,11 @@ TEST(Try, WhatIsNotCertainIsAssumedAndSaidOrShownAsItIs) {
   ASSERT_EQ(e.status, 0) << e.err;
   EXPECT_NE(e.err.find("assumed what is likely: --preprocess \\\"letterbox"), std::string::npos) << e.err;
   EXPECT_NE(e.err.find("\"detections\""), std::string::npos) << e.err;
+  EXPECT_NE(e.err.find("\"resize\": \"linear\""), std::string::npos) << e.err;
+  const SavedModel pillow = model_named(folder, "RT-DETR, D-FINE");
+  const Exit named = leat({"try", pillow.path, plain});
+  EXPECT_NE(named.err.find("norm=unit feed.orig_target_sizes=wh\", resized with resize=antialias"), std::string::npos)
+      << named.err;
   const Exit asked = leat({"serve", "--print", likely.path});
   EXPECT_EQ(asked.status, 2);
   EXPECT_NE(asked.err.find("--preprocess \"" + likely.family.preprocess + "\""), std::string::npos) << asked.err;

@@ -45,6 +45,7 @@ Result<std::string> ask_model(ModelWords& words) {
                                          .labels = !words.labels_file.empty(),
                                          .as = words.as});
   if (!found.ok()) return Error{found.error()};
+  words.picture = words.preprocess.empty() ? found->words.preprocess.words : words.preprocess;
   const bool written = !words.as.empty() || !found->question.empty();  // else leatd concludes the same
   for (const auto& [key, to, part] : {std::tuple{"preprocess", &words.preprocess, &found->words.preprocess},
                                       {"postprocess", &words.postprocess, &found->words.postprocess}}) {
@@ -62,6 +63,7 @@ ModelWords model_words(const cli::Arguments& args, std::string model) {
   return {.model = std::move(model),
           .preprocess = args.text("preprocess"),
           .postprocess = args.text("postprocess"),
+          .picture = {},
           .as = args.text("as"),
           .labels = {},
           .concluded = {},

@@ -14,6 +14,7 @@ namespace leat::tools {
 struct ModelWords {
   std::string model;                    // path of an ONNX file
   std::string preprocess, postprocess;  // empty: concluded from the model
+  std::string picture;                  // preprocess as it is in force, given or concluded; ask_model fills it
   std::string as;                       // the known model that it is; empty: nobody says
   std::string labels;                   // names with tabs between, where a known model has them
   // What was concluded, for people to read: "preprocess = "..." (from its metadata)".

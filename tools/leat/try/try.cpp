@@ -250,7 +250,17 @@ struct Started {
   std::unique_ptr<PrivateDaemon> daemon;
   std::string assumed;               // what was assumed of the model, and why; empty: nothing
   std::vector<ModelWords> readings;  // what else its outputs could mean
+  std::string picture;               // how frames become its input: words of preprocess; empty: a configuration says
 };
+
+// The way to resize that words of preprocess stand for.
+std::string resize_of(const std::string& words) {
+  constexpr std::string_view kKey = "resize=";
+  const std::size_t at = words.find(kKey);
+  if (at == std::string::npos) return "linear";
+  const std::size_t from = at + kKey.size();
+  return words.substr(from, words.find(' ', from) - from);
+}
 
 Result<std::unique_ptr<PrivateDaemon>> start_with(const ModelWords& words) {
   const Result<std::string> text = text_behind_descriptor(config_of_model(words));
@@ -270,7 +280,8 @@ Result<Started> start_model(ModelWords words) {
   if (question->empty() || !words.postprocess.empty()) {
     auto daemon = start_with(words);
     if (daemon.ok())
-      return Started{std::move(*daemon), question->empty() ? "" : said(words, "assumed what is likely"), {}};
+      return Started{
+          std::move(*daemon), question->empty() ? "" : said(words, "assumed what is likely"), {}, words.picture};
     if (question->empty() || given) return Error{daemon.error()};
   }
   // What the outputs mean is not known: they are shown, of a picture that the model's input takes.
@@ -288,7 +299,7 @@ Result<Started> start_model(ModelWords words) {
       if (why.empty()) why = daemon.error();
       continue;
     }
-    Started out{std::move(*daemon), said(words, "its outputs as they are"), {}};
+    Started out{std::move(*daemon), said(words, "its outputs as they are"), {}, picture};
     for (const std::string& reading : readings_in(*question)) {
       out.readings.push_back(words);
       out.readings.back().postprocess = reading;
@@ -301,7 +312,7 @@ Result<Started> start_model(ModelWords words) {
 Result<Started> start_config(const std::string& config) {
   auto daemon = PrivateDaemon::start(config);
   if (!daemon.ok()) return Error{daemon.error()};
-  return Started{std::move(*daemon), "", {}};
+  return Started{std::move(*daemon), "", {}, ""};
 }
 
 Result<Trial> connect(PrivateDaemon& daemon, const std::string& application, const SourceOptions& sources,
@@ -359,6 +370,13 @@ int run(const cli::Arguments& args) {
   Json all = {{"subject", subject}, {"application", application}, {"pictures", Json::array()}};
   if (!started->assumed.empty()) all["assumed"] = started->assumed;
   const cli::JsonOutput output(args);
+  if (!started->picture.empty()) {
+    const std::string way = resize_of(started->picture);
+    all["preprocess"] = started->picture, all["resize"] = way;
+    if (!output.alone())
+      std::fprintf(stderr, "leat try: preprocess \"%s\", resized with resize=%s\n", started->picture.c_str(),
+                   way.c_str());
+  }
   const auto max = static_cast<std::uint64_t>(args.integer("pictures"));
   FormatLines formats;
   for (std::size_t i = 1; i < args.positionals().size(); ++i) {
