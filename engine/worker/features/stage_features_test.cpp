@@ -34,7 +34,7 @@ class StageFeaturesTest : public testing::Test {
     for (const auto& [row, items] : rows) {
       out.emplace_back();
       out.back().row_in = row;
-      out.back().items = items;
+      out.back().items = static_cast<std::uint16_t>(items);
     }
     return out;
   }
