@@ -169,6 +169,14 @@ Result<const AVFrame*> DecodedPictures::to_turn(const AVFrame& picture, const Co
 
 Status DecodedPictures::convert(const AVFrame& picture, const Coding& coding, AVPixelFormat to, int width, int height,
                                 std::uint8_t* const planes[4], const int strides[4]) {
+  // swscale's bilinear puts chroma half a line too low where it makes RGB of fewer chroma lines, not where it makes YUV
+  // (findings/swscale_chroma_half_a_line.sh).
+  if (plain(static_cast<AVPixelFormat>(picture.format)) == AV_PIX_FMT_YUV440P && to == AV_PIX_FMT_RGB24) {
+    if (lines_ == nullptr) lines_ = std::make_unique<DecodedPictures>();
+    const auto all = lines_->to_turn(picture, coding, AV_PIX_FMT_YUV444P, width, height);
+    if (!all.ok()) return Error{all.error()};
+    return convert(**all, coding, to, width, height, planes, strides);
+  }
   const Conversion wanted{
       .from = plain(static_cast<AVPixelFormat>(picture.format)),
       .to = to,

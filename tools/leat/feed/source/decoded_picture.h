@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 extern "C" {
 #include <libavcodec/avcodec.h>
@@ -60,6 +61,7 @@ class DecodedPictures {
   SwsContext* scaler_ = nullptr;
   AVFrame* stored_ = nullptr;  // converted, before it is turned
   Upright upright_{Turn{}};
+  std::unique_ptr<DecodedPictures> lines_;  // makes chroma lines as many as luma's, where it needs a step of its own
 };
 
 }  // namespace leat::tools

@@ -138,6 +138,8 @@ class Video : public PictureSource {
     ::avcodec_parameters_to_context(decoder_, input_->streams[stream_]->codecpar);
     decoder_->thread_count = 1;  // streams are decoded beside each other; one thread each keeps pictures in time
     if (codec->id == AV_CODEC_ID_MJPEG) decoder_->err_recognition |= AV_EF_EXPLODE;  // send() asks again without
+    // libjpeg's own, as Pillow and OpenCV have it: the default one is up to .7 of 255 darker in the mean, and quicker.
+    if (codec->id == AV_CODEC_ID_MJPEG && still()) decoder_->idct_algo = FF_IDCT_INT;
 #ifdef AV_CODEC_FLAG_COPY_OPAQUE
     decoder_->flags |= AV_CODEC_FLAG_COPY_OPAQUE;
 #endif
