@@ -124,6 +124,7 @@ Result<DecodedPicture> decode_picture(std::span<const std::byte> file) {
   if (!decoder || !frame || !packet || av_new_packet(packet.get(), static_cast<int>(file.size())) < 0) return broken;
   std::memcpy(packet->data, file.data(), file.size());  // its padding is zeroed
   decoder->thread_count = 1;
+  decoder->idct_algo = FF_IDCT_INT;  // libjpeg's own, as Pillow and OpenCV have it
   decoder->err_recognition = AV_EF_EXPLODE | AV_EF_CRCCHECK;  // otherwise what is missing is filled with grey
   decoder->max_pixels = std::int64_t{kMaxPictureSide} * kMaxPictureSide;
   if (avcodec_open2(decoder.get(), codec, nullptr) < 0 || avcodec_send_packet(decoder.get(), packet.get()) < 0)
