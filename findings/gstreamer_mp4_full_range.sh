@@ -5,17 +5,23 @@
 # Guess before the run: both reach avdec_h264's caps as colorimetry 1:3:5:1, full range.
 # Seen with GStreamer 1.22.0 (Debian gstreamer1.0-plugins-good 1.22.0, gstreamer1.0-libav 1.22.0) and ffmpeg 5.1.9: out of MP4 avdec_h264 says bt709,
 # which is limited range; without MP4, and with the colr box renamed, 1:3:5:1.
-# Status: 0 as seen, 1 something else came out, 77 not installed or another version
-# (apt-get install ffmpeg gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-libav).
+# Status: 0 as seen, 1 something else came out, 77 these packages are not within reach
 set -euo pipefail
+. "$(dirname "$0")/packages.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+with_packages ffmpeg=7:5.1.9-0+deb12u1 \
+  gstreamer1.0-tools=1.22.0-2+deb12u1 \
+  gstreamer1.0-plugins-base=1.22.0-3+deb12u7 \
+  gstreamer1.0-plugins-good=1.22.0-5+deb12u4 \
+  gstreamer1.0-plugins-bad=1.22.0-4+deb12u8 \
+  gstreamer1.0-libav=1.22.0-2
 version=$(gst-launch-1.0 --version 2>/dev/null | sed -n 's/^gst-launch-1.0 version //p')
 [[ $version == 1.22.* ]] || { echo "skipped: GStreamer '$version'; this was seen with 1.22.0"; exit 77; }
 for element in qtdemux h264parse avdec_h264; do
   gst-inspect-1.0 --exists "$element" || { echo "skipped: no element $element"; exit 77; }
 done
 ffmpeg -hide_banner -encoders 2>/dev/null | grep libx264 >/dev/null || { echo "skipped: no ffmpeg with libx264"; exit 77; }
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 ffmpeg -loglevel error -f lavfi -i testsrc2=s=160x120:d=0.1 -vf scale=out_range=pc:out_color_matrix=bt709,format=yuv420p -c:v libx264 -color_range pc -colorspace bt709 \
   -color_primaries bt709 -color_trc bt709 "$work/full.mp4"
 ffmpeg -loglevel error -i "$work/full.mp4" -c copy "$work/full.h264"

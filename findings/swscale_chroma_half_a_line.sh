@@ -5,13 +5,15 @@
 # Guess before the run: as for bicubic and zimg, lines 8 and 9 get the most of it, by the same amount, and 7 and 10 the same less.
 # Seen with ffmpeg 5.1.9 (Debian 7:5.1.9-0+deb12u1), red above gray: bilinear 8:70 9:127 10:70; bicubic 8:122 9:122; zscale bilinear 7:35 8:105 9:105 10:35.
 # accurate_rnd, full_chroma_int, full_chroma_inp and bitexact change nothing about it.
-# Status: 0 as seen, 1 something else came out, 77 no ffmpeg 5.1 with zscale (apt-get install ffmpeg=7:5.1.9-0+deb12u1).
+# Status: 0 as seen, 1 something else came out, 77 this package is not within reach
 set -euo pipefail
+. "$(dirname "$0")/packages.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+with_packages ffmpeg=7:5.1.9-0+deb12u1
 version=$(ffmpeg -version 2>/dev/null | sed -n '1s/^ffmpeg version \([^ ]*\).*/\1/p') || { echo "skipped: no ffmpeg"; exit 77; }
 [[ $version == 5.1.* ]] || { echo "skipped: ffmpeg $version; this was seen with 5.1.9"; exit 77; }
 ffmpeg -hide_banner -filters 2>/dev/null | grep ' zscale ' >/dev/null || { echo "skipped: this ffmpeg has no zscale"; exit 77; }
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 {
   head -c 256 /dev/zero | tr '\0' '\200'
   head -c 64 /dev/zero | tr '\0' '\200'
