@@ -2,10 +2,10 @@
 // (enum leat_resize but linear, which resample.h does). The same source for the host and for the device
 // (cuda/device/picture_body.h). Pure.
 //
-// Of `count` target pixels, which share a span of the source, i covers its i-th part. Pillow's kernels stand on the
-// middle of that, stretched where a part is longer than a pixel, and take the pixels of the source, also beside the
-// span, as Image.resize(box=) does. Area weighs each pixel by the part of it that is covered; where one direction
-// enlarges, OpenCV takes two pixels along both.
+// Of `count` target pixels, which share a span of the source, pixel i covers the i-th part. Pillow's kernels are
+// centred on that part, and stretched where it is longer than a pixel. They take pixels beside the span too, as
+// Image.resize(box=) does. Area weighs each pixel by the part of it that is covered; where one direction enlarges,
+// OpenCV takes two pixels along both.
 #pragma once
 
 #include <cstdint>
@@ -52,10 +52,10 @@ LEAT_BOTH Reach reach_of(const Axis& a, std::uint32_t i) {
   const double part = 1.0 / parts, at = static_cast<double>(i) * part, begin = static_cast<double>(a.begin) + at;
   const double size = static_cast<double>(a.size);
   Reach r{0, 0, a.resize, false, 0.0f, 0.0f};
-  // The first pixel's place, and that of the one behind the last; area's as OpenCV rounds it, from its first pixel on.
+  // The first pixel's place, and that of the one after the last; area's as OpenCV rounds it, from its first pixel on.
   const auto whole = static_cast<double>(static_cast<std::uint32_t>(a.begin > 0.0f ? a.begin : 0.0f));
-  const double behind = at + (static_cast<double>(a.begin) - whole);
-  double low = whole + static_cast<double>(static_cast<std::uint32_t>(behind > 0.0 ? behind : 0.0));
+  const double inside = at + (static_cast<double>(a.begin) - whole);
+  double low = whole + static_cast<double>(static_cast<std::uint32_t>(inside > 0.0 ? inside : 0.0));
   double high = begin + part + 1.0;
   if (a.resize == LEAT_RESIZE_nearest) {
     low = begin + part * 0.5;

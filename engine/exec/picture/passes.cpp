@@ -127,7 +127,7 @@ LEAT_AVX2 void put(const AcrossJob& job, __m256i sums, std::uint32_t component, 
   _mm256_storeu_ps(job.out[component] + i,
                    _mm256_min_ps(_mm256_max_ps(v, _mm256_set1_ps(job.low)), _mm256_set1_ps(job.high)));
 }
-// What the halves of two registers add up to, one behind the other.
+// What the halves of two registers add up to, one after the other.
 LEAT_AVX2 __m256i halves_of(__m256i a, __m256i b) noexcept {
   return _mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
 }

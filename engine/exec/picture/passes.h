@@ -11,8 +11,8 @@
 
 namespace leat::exec {
 
-inline constexpr int kPartBits = 7;         // a byte is 1 << kPartBits in the rows between the passes
-inline constexpr std::size_t kBehind = 32;  // values behind a row that the next pass may read; their weights are 0
+inline constexpr int kPartBits = 7;        // a byte is 1 << kPartBits in the rows between the passes
+inline constexpr std::size_t kSpare = 32;  // values after a row that the next pass may read; their weights are 0
 
 // Bytes of `count` rows, weighted, or of one row as they are: out[i] for i from begin up to end.
 struct CombineJob {

@@ -17,7 +17,7 @@ void Resizer::open(std::uint32_t resize, std::uint32_t channels, std::uint32_t w
   resize_ = resize, channels_ = channels;
   for (ColumnWeights* w : {&columns_, &half_columns_}) w->reserve(width, resize);
   for (RowWeights* w : {&rows_, &half_rows_}) w->reserve(height, resize);
-  combined_.resize(std::size_t{kComponents} * kMaxSide + kBehind);
+  combined_.resize(std::size_t{kComponents} * kMaxSide + kSpare);
   across_.resize(std::size_t{kComponents} * width);
   if (overshoots(resize) && channels < kComponents) sums_.resize(std::size_t{kComponents} * width * height);
 }

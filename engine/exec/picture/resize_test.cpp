@@ -185,7 +185,7 @@ TEST(Resize, PlanesAreEqualToTheirRgbResized) {
   }
 }
 
-// Where a picture lies in the model's input is one matter, how it is resized another.
+// The place in the model's input does not change what is shown there.
 TEST(Resize, LetterboxCoverAndLinesShowTheSame) {
   std::mt19937 random(8);
   for (const char* const way : kWays) {
@@ -281,7 +281,7 @@ TEST(Resize, FastAndPortablePassesAgree) {
           std::vector<float> across[2];
           for (const bool fast : {false, true}) {
             const Passes& p = fast ? passes() : portable_passes();
-            combined[fast].resize(bytes + 3 * kBehind), across[fast].resize(std::size_t{3} * width);
+            combined[fast].resize(bytes + 3 * kSpare), across[fast].resize(std::size_t{3} * width);
             p.combine({rows.data(), bytes, count, kWeights, columns.begin * components, columns.end * components,
                        combined[fast].data()});
             AcrossJob job{.row = combined[fast].data(), .columns = &columns, .width = width};

@@ -13,7 +13,7 @@ inline constexpr int kOneBits = 14;
 inline constexpr std::int32_t kOne = 1 << kOneBits;
 
 // Along a row. Every target pixel has `taps` weights, of which those outside its reach are 0. All of its taps lie
-// within the row; where that has fewer pixels than taps, within those and less than a group behind them.
+// within the row; where that has fewer pixels than taps, within those and less than a group after them.
 struct ColumnWeights {
   std::vector<std::int32_t> first;    // [target pixel]: the source pixel of its first tap
   std::vector<std::int16_t> weights;  // [target pixel * taps + tap]
