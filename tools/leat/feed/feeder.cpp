@@ -399,6 +399,7 @@ Status Feeder::feed(std::int64_t start_ns, const std::atomic<bool>& stop) {
   start_ns_ = start_ns;
   begin(start_ns);
   alive_ns_ = ::leat_now_ns();
+  too_late_since_ns_.store(0, std::memory_order_relaxed);
   if (!options_.cores.empty()) (void)pin_thread(options_.cores);
   if (options_.yields) (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kYieldingNice);
   while (!stop.load(std::memory_order_relaxed)) {
