@@ -108,7 +108,7 @@ class Device {
   std::vector<std::pair<void*, std::uint64_t>> pinned_;
   std::vector<Registered> registered_;
   Module module_ = nullptr;
-  Function picture_ = nullptr;
+  Function picture_ = nullptr, picture_weighted_ = nullptr;
   // What a batch reads of the host, up to its mark.
   struct Set {
     leat_picture_job* jobs = nullptr;  // pinned, copied to the device's own

@@ -358,7 +358,7 @@ TEST(Pictures, EqualToPreprocessing) {
                 ASSERT_TRUE(opened->run(f.view, box, wanted.back().data()));
               }
             }
-            const leat_picture_target target{kWidth, kHeight, channels, dtype, layout};
+            const leat_picture_target target{kWidth, kHeight, channels, dtype, layout, spec->resize};
             std::vector<std::uint8_t> got(row * jobs.size());
             ASSERT_EQ(plugin()->pictures(device.d, &target, jobs.data(), static_cast<std::uint32_t>(jobs.size()),
                                          device.error, sizeof device.error),
@@ -409,7 +409,7 @@ TEST(Pictures, RegisteredSlotsAreReadInPlace) {
   job.slot_bytes = kBytes, job.strides[0] = 256, job.format = LEAT_FORMAT_gray8, job.width = job.height = 256;
   job.scale_x = job.scale_y = 2, job.window_width = job.window_height = 128;
   job.factors[0][0] = 1, job.high[0] = 255, job.out = out.address;
-  const leat_picture_target target{128, 128, 1, LEAT_F32, LEAT_NCHW};
+  const leat_picture_target target{128, 128, 1, LEAT_F32, LEAT_NCHW, LEAT_RESIZE_linear};
   ASSERT_EQ(plugin()->pictures(device.d, &target, &job, 1, device.error, sizeof device.error), LEAT_DEVICE_OK);
   ASSERT_EQ(device.wait(), LEAT_DEVICE_OK);
   std::vector<float> got(128 * 128);
@@ -431,7 +431,7 @@ TEST(Pictures, TooManyBetweenTwoWaitsAreRefused) {
   ASSERT_TRUE(opened->job(f.view, nullptr, &job));
   job.out = out.address;
   const std::vector<leat_picture_job> jobs(LEAT_DEVICE_MAX_JOBS, job);
-  const leat_picture_target target{4, 4, 1, LEAT_F32, LEAT_NCHW};
+  const leat_picture_target target{4, 4, 1, LEAT_F32, LEAT_NCHW, LEAT_RESIZE_linear};
   ASSERT_EQ(plugin()->pictures(device.d, &target, jobs.data(), LEAT_DEVICE_MAX_JOBS, nullptr, 0), LEAT_DEVICE_OK);
   EXPECT_EQ(plugin()->pictures(device.d, &target, jobs.data(), 1, device.error, sizeof device.error),
             LEAT_DEVICE_FAILED);

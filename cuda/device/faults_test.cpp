@@ -101,7 +101,7 @@ struct Slots {
 
 // What is read of it by pictures and copies, in two batches of other sizes.
 bool reads(exec::Device& device, const Slots& slots, std::vector<float>& pictures) {
-  const leat_picture_target target{16, 16, 1, LEAT_F32, LEAT_NCHW};
+  const leat_picture_target target{16, 16, 1, LEAT_F32, LEAT_NCHW, LEAT_RESIZE_linear};
   constexpr std::size_t kPixels = 256;
   auto out = device.allocate(32 * kPixels * sizeof(float)), row = device.allocate(Slots::kBytes);
   auto here = device.pinned(32 * kPixels * sizeof(float)), back = device.pinned(Slots::kBytes);

@@ -120,14 +120,15 @@ LEAT_BOTH void weighted(const std::uint8_t* plane, std::uint32_t stride, std::ui
 }
 
 // The same for other ways to resize.
-LEAT_BOTH void weighted_pixel(const leat_picture_job& job, std::uint32_t i, std::uint32_t j, float* s) {
+LEAT_BOTH void weighted_pixel(const leat_picture_job& job, std::uint32_t resize, std::uint32_t i, std::uint32_t j,
+                              float* s) {
   const bool two =
       exec::enlarges(job.x0, job.x1, job.window_width) || exec::enlarges(job.y0, job.y1, job.window_height);
-  const exec::Reach across = exec::reach_of({job.x0, job.x1, job.window_width, job.width, job.resize, two}, i),
-                    down = exec::reach_of({job.y0, job.y1, job.window_height, job.height, job.resize, two}, j);
+  const exec::Reach across = exec::reach_of({job.x0, job.x1, job.window_width, job.width, resize, two}, i),
+                    down = exec::reach_of({job.y0, job.y1, job.window_height, job.height, resize, two}, j);
   const bool packed = job.format == kRgb24 || job.format == kBgr24, semi = job.format == kNv12,
              planar = job.format == kI420;
-  const bool luma = (semi || planar) && exec::overshoots(job.resize);
+  const bool luma = (semi || planar) && exec::overshoots(resize);
   weighted(job.planes[0], job.strides[0], packed ? 3 : 1, packed ? 3 : 1, across, down, job.width, job.height, false,
            luma ? exec::luma_at(job.factors[0], job.low[0]) : 0.0f,
            luma ? exec::luma_at(job.factors[0], job.high[0]) : 255.0f, s);
@@ -138,6 +139,8 @@ LEAT_BOTH void weighted_pixel(const leat_picture_job& job, std::uint32_t i, std:
 }
 
 // Writes target pixel (x, y) of every channel. The job's planes and `out` are addresses that this code can read.
+// kLinear: the target is resized linearly; a kernel of its own, since the other one needs twice the registers.
+template <bool kLinear>
 LEAT_BOTH void picture_pixel(const leat_picture_job& job, const leat_picture_target& t, std::uint32_t x,
                              std::uint32_t y) {
   const std::uint32_t i = x - job.left, j = y - job.top;  // wraps beyond the window's start
@@ -146,10 +149,10 @@ LEAT_BOTH void picture_pixel(const leat_picture_job& job, const leat_picture_tar
     return;
   }
   float s[3] = {0.0f, 0.0f, 0.0f};
-  if (job.resize == LEAT_RESIZE_linear)
+  if constexpr (kLinear)
     linear_pixel(job, i, j, s);
   else
-    weighted_pixel(job, i, j, s);
+    weighted_pixel(job, t.resize, i, j, s);
   for (std::uint32_t c = 0; c < t.channels; ++c) {
     const float* const f = job.factors[c];
     float value = f[0] * s[0] + f[1] * s[1] + f[2] * s[2] + f[3];

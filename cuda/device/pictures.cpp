@@ -33,6 +33,7 @@ void Device::load_kernels() {
                  "toolkit is installed");
   check("cuModuleLoadData", cuda_->module_load(&module_, leat_picture_image));
   check("cuModuleGetFunction", cuda_->function_get(&picture_, module_, "leat_picture"));
+  check("cuModuleGetFunction", cuda_->function_get(&picture_weighted_, module_, "leat_picture_weighted"));
   for (Set& set : sets_)
     set.jobs = static_cast<leat_picture_job*>(host_allocate(LEAT_DEVICE_MAX_JOBS * sizeof(leat_picture_job)));
   device_jobs_ = allocate(LEAT_DEVICE_MAX_JOBS * sizeof(leat_picture_job), false);
@@ -95,9 +96,9 @@ void Device::put_pictures(std::uint32_t set, const leat_picture_target& target, 
   copy_pinned(on_device, sets_[set].jobs + first, count * sizeof(leat_picture_job));
   leat_picture_target by_value = target;
   void* arguments[] = {&on_device, &by_value};
-  check("cuLaunchKernel",
-        cuda_->launch(picture_, (target.width + kBlockX - 1) / kBlockX, (target.height + kBlockY - 1) / kBlockY, count,
-                      kBlockX, kBlockY, 1, 0, stream_, arguments, nullptr));
+  check("cuLaunchKernel", cuda_->launch(target.resize == LEAT_RESIZE_linear ? picture_ : picture_weighted_,
+                                        (target.width + kBlockX - 1) / kBlockX, (target.height + kBlockY - 1) / kBlockY,
+                                        count, kBlockX, kBlockY, 1, 0, stream_, arguments, nullptr));
 }
 
 void Device::pictures(const leat_picture_target& target, std::span<const leat_picture_job> jobs) {
@@ -131,7 +132,7 @@ void Device::measure_picture_source() {
     job.scale_x = job.scale_y = static_cast<float>(kWidth) / static_cast<float>(side);
     job.window_width = side, job.window_height = side * 9 / 16;
     job.out = out.address;
-    const leat_picture_target target{side, side, 3, kFloat32, LEAT_NCHW};
+    const leat_picture_target target{side, side, 3, kFloat32, LEAT_NCHW, LEAT_RESIZE_linear};
     std::uint64_t best_ns[2] = {UINT64_MAX, UINT64_MAX};
     for (int run = 0; run < 14; ++run) {  // the first of each is not counted
       info_.picture_source = run % 2 == 0 ? LEAT_PICTURE_IN_PLACE : LEAT_PICTURE_UPLOADED;

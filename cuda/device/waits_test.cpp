@@ -44,7 +44,7 @@ leat_picture_job picture_of(const std::vector<std::uint8_t>& slot, std::uint32_t
 // A larger upload between two waits: what is on its way still needs the smaller room.
 void room_for_uploads_grows(int forgotten) {
   Scenario s;
-  const leat_picture_target target{16, 16, 1, LEAT_F32, LEAT_NCHW};
+  const leat_picture_target target{16, 16, 1, LEAT_F32, LEAT_NCHW, LEAT_RESIZE_linear};
   const leat_device_memory out = s.memory(1 << 20);
   const std::vector<std::uint8_t> small(64 * 64, 9), large(2048 * 2048, 11);
   const leat_picture_job first = picture_of(small, 64, out.address),

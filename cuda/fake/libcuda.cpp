@@ -104,14 +104,20 @@ void enter(const Visible& device) {
   });
 }
 
-struct PictureFunction {};
-PictureFunction picture_function;
+struct PictureFunction {
+  bool linear;
+};
+PictureFunction picture_function{true}, picture_weighted_function{false};
 char module_tag, context_tag;
 
 void run_pictures(const leat_picture_job* jobs, const leat_picture_target& target, unsigned count) {
   for (unsigned z = 0; z < count; ++z)
     for (std::uint32_t y = 0; y < target.height; ++y)
-      for (std::uint32_t x = 0; x < target.width; ++x) cuda::picture_pixel(jobs[z], target, x, y);
+      for (std::uint32_t x = 0; x < target.width; ++x)
+        if (target.resize == LEAT_RESIZE_linear)
+          cuda::picture_pixel<true>(jobs[z], target, x, y);
+        else
+          cuda::picture_pixel<false>(jobs[z], target, x, y);
 }
 
 // Of all streams, where time is counted and not spent.
@@ -415,18 +421,23 @@ LEAT_EXPORT Status cuModuleUnload(Module) {
 }
 LEAT_EXPORT Status cuModuleGetFunction(Function* function, Module, const char* name) {
   LEAT_NEEDS_CONTEXT();
-  if (std::strcmp(name, "leat_picture") != 0) return kNotFound;
-  *function = reinterpret_cast<Function>(&picture_function);
+  PictureFunction* const found = std::strcmp(name, "leat_picture") == 0            ? &picture_function
+                                 : std::strcmp(name, "leat_picture_weighted") == 0 ? &picture_weighted_function
+                                                                                   : nullptr;
+  if (found == nullptr) return kNotFound;
+  *function = reinterpret_cast<Function>(found);
   return kSuccess;
 }
 LEAT_EXPORT Status cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                   unsigned block_x, unsigned block_y, unsigned, unsigned, leat::cuda::Stream stream,
                                   void** arguments, void**) {
   LEAT_UNLESS_LOST_IN_CONTEXT();
-  if (reinterpret_cast<PictureFunction*>(function) != &picture_function || grid_z == 0 || grid_z > 65535)
+  const auto* const picture = reinterpret_cast<PictureFunction*>(function);
+  if ((picture != &picture_function && picture != &picture_weighted_function) || grid_z == 0 || grid_z > 65535)
     return kInvalidValue;
   const auto* const jobs = *static_cast<leat_picture_job* const*>(arguments[0]);
   const auto target = *static_cast<leat_picture_target*>(arguments[1]);
+  if (picture->linear != (target.resize == LEAT_RESIZE_linear)) return kInvalidValue;
   if (grid_x * block_x < target.width || grid_y * block_y < target.height || block_x * block_y > 1024)
     return kInvalidValue;
   put(stream, host().state().put_us, [=] { run_pictures(jobs, target, grid_z); });

@@ -73,7 +73,7 @@ typedef struct leat_device_usage {
 
 /* One picture: a rectangle of a frame into one row of a model's input. Geometry and colour as preprocess.h: target
  * pixel i of the window lies at x0 + (i + 0.5) * scale_x - 0.5 in frame pixels, or covers the i-th part of x0..x1 where
- * it is not resized linearly; component c is clamp(factors[c][0..2] .
+ * the target is not resized linearly; component c is clamp(factors[c][0..2] .
  * source + factors[c][3], low[c], high[c]); outside of the window it is pad[c]. */
 typedef struct leat_picture_job {
   const uint8_t* planes[3]; /* host addresses within [slot, slot + slot_bytes) */
@@ -84,7 +84,6 @@ typedef struct leat_picture_job {
   float x0, y0, x1, y1;           /* frame pixels */
   float scale_x, scale_y;
   uint32_t left, top, window_width, window_height; /* of the target */
-  uint32_t resize;                                 /* enum leat_resize */
   float factors[3][4], low[3], high[3], pad[3];
   void* out; /* device memory: the row */
 } leat_picture_job;
@@ -93,6 +92,7 @@ typedef struct leat_picture_target {
   uint32_t width, height, channels; /* 1 or 3 */
   uint32_t dtype;                   /* LEAT_F32, LEAT_F16, or LEAT_U8: 0..1 becomes 0..255, rounded */
   uint32_t layout;                  /* enum leat_picture_layout */
+  uint32_t resize;                  /* enum leat_resize, of every picture */
 } leat_picture_target;
 
 /* One stream of access units (leat_codec), decoded in the order given. Each picture stays at a place of its own, below

@@ -2,7 +2,8 @@
 
 namespace leat::exec {
 
-Status ModuleDevice::open_pictures(leat_tensor& in, const std::string& model, leat_picture_target* target) {
+Status ModuleDevice::open_pictures(leat_tensor& in, const std::string& model, std::uint32_t resize,
+                                   leat_picture_target* target) {
   const auto channels = [&](int dimension) { return in.shape[dimension] == 1 || in.shape[dimension] == 3; };
   if (in.rank != 4 || (!channels(1) && !channels(3)) ||
       (in.dtype != LEAT_F32 && in.dtype != LEAT_F16 && in.dtype != LEAT_U8))
@@ -15,7 +16,8 @@ Status ModuleDevice::open_pictures(leat_tensor& in, const std::string& model, le
              .height = side(planar ? 2 : 1),
              .channels = side(planar ? 1 : 3),
              .dtype = in.dtype,
-             .layout = static_cast<std::uint32_t>(planar ? LEAT_NCHW : LEAT_NHWC)};
+             .layout = static_cast<std::uint32_t>(planar ? LEAT_NCHW : LEAT_NHWC),
+             .resize = resize};
   auto buffer = device_.allocate(in.bytes);
   if (!buffer.ok()) return Error{buffer.error()};
   input_ = std::move(*buffer);

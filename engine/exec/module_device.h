@@ -25,7 +25,7 @@ class ModuleDevice final : public Around {
   ModuleDevice(Device* device, std::uint32_t sets) : device_(*device), sets_(sets) {}
 
   // A picture of these channels and sides: float32, float16 or uint8; [n, c, h, w] or [n, h, w, c].
-  Status open_pictures(leat_tensor& input, const std::string& model, leat_picture_target* target);
+  Status open_pictures(leat_tensor& input, const std::string& model, std::uint32_t resize, leat_picture_target* target);
   // Room for the outputs there, and here for each of the sets; their data points there.
   Status open_outputs(std::span<leat_tensor> outputs);
   void keep_one_set() noexcept {

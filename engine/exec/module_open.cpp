@@ -39,7 +39,8 @@ Status ExecutorModule::open_input() {
       return Error{spec_.model_path + ": has " + std::to_string(session_.inputs().size()) +
                    " inputs; a device serves models of one"};
     leat_picture_target target{};
-    if (auto status = device_->open_pictures(session_.inputs()[0], spec_.model_path, &target); !status) return status;
+    if (auto status = device_->open_pictures(session_.inputs()[0], spec_.model_path, spec->resize, &target); !status)
+      return status;
     auto opened = Preprocessor::open(*spec, target.channels, target.width, target.height);
     if (!opened) return Error{opened.error()};
     preprocessor_ = std::move(*opened);

@@ -152,7 +152,7 @@ TEST(AsSent, FramesOfEachColorOnTheDevice) {
       leat_picture_job job{};
       ASSERT_TRUE(opened->job(view_of(raw, frame), nullptr, &job));
       job.out = memory.address;
-      const leat_picture_target target{raw.width, raw.height, 3, LEAT_F32, LEAT_NCHW};
+      const leat_picture_target target{raw.width, raw.height, 3, LEAT_F32, LEAT_NCHW, LEAT_RESIZE_linear};
       ASSERT_EQ(plugin->pictures(device, &target, &job, 1, error, sizeof error), LEAT_DEVICE_OK) << error;
       ASSERT_EQ(plugin->copy(device, seen.data(), memory.address, seen.size() * sizeof(float), error, sizeof error),
                 LEAT_DEVICE_OK);

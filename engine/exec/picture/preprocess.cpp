@@ -339,7 +339,6 @@ bool Preprocessor::job(const FrameView& frame, const Box* box, leat_picture_job*
   out->scale_x = (w.x1 - w.x0) / static_cast<float>(w.width),
   out->scale_y = (w.y1 - w.y0) / static_cast<float>(w.height);
   out->left = w.left, out->top = w.top, out->window_width = w.width, out->window_height = w.height;
-  out->resize = spec_.resize;
   for (std::uint32_t c = 0; c < channel_count_; ++c) {
     std::copy_n(colour_.factors[c], 4, out->factors[c]);
     out->low[c] = colour_.low[c], out->high[c] = colour_.high[c];

@@ -28,7 +28,7 @@ int run(const cli::Arguments& arguments) {
   job.slot_bytes = std::uint64_t{kSide} * kSide, job.strides[0] = kSide, job.format = LEAT_FORMAT_gray8;
   job.width = job.height = kSide, job.scale_x = job.scale_y = 1, job.window_width = job.window_height = kSide;
   job.out = reinterpret_cast<void*>(std::uintptr_t{64});  // no memory of the device's
-  const leat_picture_target target{kSide, kSide, 1, LEAT_F32, LEAT_NCHW};
+  const leat_picture_target target{kSide, kSide, 1, LEAT_F32, LEAT_NCHW, LEAT_RESIZE_linear};
   const bool survived = (*device)->pictures(target, {&job, 1}) && (*device)->wait();
   answers.value("status", (*device)->error());
   answers.verdict("it_faulted", !survived);

@@ -54,7 +54,7 @@ int run(const cli::Arguments& arguments) {
   constexpr std::uint32_t kBatch = 16;
   auto out = device.allocate(row * kBatch);
   if (!out.ok()) return cli::fail("leat-gpu-check", out.error());
-  const leat_picture_target target{side, side, 3, LEAT_F32, LEAT_NCHW};
+  const leat_picture_target target{side, side, 3, LEAT_F32, LEAT_NCHW, LEAT_RESIZE_linear};
   std::vector<float> got(floats), wanted(floats);
   // Ways to resize; the others than the linear one weigh in floats on the device, and in whole numbers on the host.
   for (const auto& [way, tolerance] : {std::pair{"linear", kTolerance},
@@ -73,7 +73,9 @@ int run(const cli::Arguments& arguments) {
         leat_picture_job job{};
         if (!resizes->job(frame.view, b, &job) || !resizes->run(frame.view, b, wanted.data())) continue;
         job.out = out->data();
-        if (!device.pictures(target, {&job, 1}) || !device.copy(got.data(), out->data(), row) || !device.wait())
+        leat_picture_target resized = target;
+        resized.resize = line->resize;
+        if (!device.pictures(resized, {&job, 1}) || !device.copy(got.data(), out->data(), row) || !device.wait())
           return cli::fail("leat-gpu-check", device.error());
         for (std::uint64_t i = 0; i < floats; ++i) worst = std::max(worst, std::abs(got[i] - wanted[i]));
       }
