@@ -119,6 +119,27 @@ TEST_F(FormatChanges, SoDoesOneThatChangesItsPixelFormatAloneOrWithItsSize) {
   expect_parts(joined(halved, wide, "both.ts"), halved, wide);
 }
 
+// Nobody decodes them here: the size is read from parameter sets and headers, from the key picture on.
+TEST_F(FormatChanges, AccessUnitsHaveTheSizeThatTheirHeadersSay) {
+  struct Kind {
+    const char *codec, *container;
+  };
+  for (const Kind& kind : {Kind{"libx264", "ts"}, {"libx265 -x265-params log-level=none", "ts"}, {"mjpeg", "mjpeg"}}) {
+    const auto made = [&](const std::string& size, const std::string& name) {
+      return media_.ffmpeg("-f lavfi -i testsrc2=s=" + size + ":r=25:d=1 -pix_fmt yuvj420p -g 12 -c:v " + kind.codec,
+                           name + "." + kind.container);
+    };
+    const std::string small = made("162x118", "s"), large = made("320x180", "l");
+    auto source = open_source(joined(small, large, std::string("units.") + kind.container), {.bitstream = true});
+    ASSERT_TRUE(source.ok()) << source.error();
+    std::map<std::pair<std::uint32_t, std::uint32_t>, int> units;
+    for (auto time = (*source)->next(); time.ok() && *time; time = (*source)->next())
+      ++units[{(*source)->format().width, (*source)->format().height}];
+    EXPECT_EQ(units, (std::map<std::pair<std::uint32_t, std::uint32_t>, int>{{{162, 118}, 25}, {{320, 180}, 25}}))
+        << kind.codec;
+  }
+}
+
 // The matrix of a quarter turn, in the head of an MP4.
 std::string turned(std::string mp4) {
   const auto head = mp4.find("tkhd");

@@ -2,6 +2,7 @@
 // decoding order, with parameter sets before key pictures.
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 extern "C" {
@@ -10,6 +11,7 @@ extern "C" {
 #include <libavformat/avformat.h>
 }
 
+#include "tools/leat/feed/source/access_unit_size.h"
 #include "tools/leat/feed/source/av_text.h"
 #include "tools/leat/feed/source/picture_source.h"
 
@@ -77,6 +79,8 @@ class Bitstream final : public PictureSource {
     }
     index_ = at_++;
     waits_for_another_ = true;
+    if (const auto size = size_->of({packet_->data, static_cast<std::size_t>(packet_->size)}))
+      format_.width = size->width, format_.height = size->height;
     const std::int64_t stamp = packet_->dts != AV_NOPTS_VALUE ? packet_->dts : packet_->pts;
     if (stamp == AV_NOPTS_VALUE) return std::optional<std::int64_t>(kNoTime);
     const std::int64_t time = ::av_rescale_q(stamp, filter_->time_base_out, kNanoseconds);
@@ -119,6 +123,7 @@ class Bitstream final : public PictureSource {
     format_.codec = codec_->codec;
     format_.width = static_cast<std::uint32_t>(std::max(p.width, 0));
     format_.height = static_cast<std::uint32_t>(std::max(p.height, 0));
+    size_ = std::make_unique<AccessUnitSize>(p);
     format_.coding = overridden(format_.coding, options_.color);  // else leatd reads it from the stream
     format_.live = live;
     untimed_ = live && (input_->iformat->flags & AVFMT_NOTIMESTAMPS) != 0;
@@ -164,6 +169,7 @@ class Bitstream final : public PictureSource {
   AVBSFContext* filter_ = nullptr;
   AVPacket* packet_ = nullptr;
   const Codec* codec_ = nullptr;
+  std::unique_ptr<AccessUnitSize> size_;
   int stream_ = -1;
   bool untimed_ = false;  // as in video_source.cpp
   bool closing_ = false;
