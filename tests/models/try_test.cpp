@@ -221,7 +221,8 @@ TEST(Try, WhatIsNotCertainIsAssumedAndSaidOrShownAsItIs) {
   EXPECT_NE(e.err.find("assumed what is likely: --preprocess \\\"letterbox"), std::string::npos) << e.err;
   EXPECT_NE(e.err.find("\"detections\""), std::string::npos) << e.err;
   EXPECT_NE(e.err.find("\"resize\": \"linear\""), std::string::npos) << e.err;
-  const SavedModel pillow = model_named(folder, "RT-DETR, D-FINE");
+  const ScratchFolder beside;
+  const SavedModel pillow = model_named(beside, "RT-DETR, D-FINE");
   const Exit named = leat({"try", pillow.path, plain});
   EXPECT_NE(named.err.find("norm=unit feed.orig_target_sizes=wh\", resized with resize=antialias"), std::string::npos)
       << named.err;

@@ -311,7 +311,7 @@ TEST(Hostile, ManyDescriptorsHarmNobodyElse) {
   std::uint64_t sum = 0;
   std::printf("%llu descriptors over %llu sessions;", static_cast<unsigned long long>(assault.pushed()),
               static_cast<unsigned long long>(assault.sessions()));
-  for (std::uint32_t c = 0; c <= static_cast<std::uint32_t>(shm::Violation::control_flood); ++c) {
+  for (std::uint32_t c = 0; c <= static_cast<std::uint32_t>(shm::Violation::bad_color); ++c) {
     sum += daemon->causes[c];
     if (daemon->causes[c] != 0)
       std::printf(" %s %llu", std::string(shm::name_of(static_cast<shm::Violation>(c))).c_str(),
@@ -320,8 +320,8 @@ TEST(Hostile, ManyDescriptorsHarmNobodyElse) {
   std::printf("\n");
   EXPECT_EQ(daemon->value(DaemonCounter::clients_violated), sum);
   using V = shm::Violation;
-  for (const V v :
-       {V::bad_kind, V::bad_stream, V::bad_slot, V::slot_state, V::bad_index, V::control_message, V::control_order})
+  for (const V v : {V::bad_kind, V::bad_stream, V::bad_slot, V::slot_state, V::bad_index, V::bad_color,
+                    V::control_message, V::control_order})
     EXPECT_GT(daemon->causes[static_cast<std::size_t>(v)], 0U) << shm::name_of(v);
   EXPECT_TRUE(eventually([&] {
     const auto d = leatd.record(RecordKind::daemon, 0);

@@ -93,9 +93,25 @@ Status to_rgb(const AVFrame& from, DecodedPicture& to) {
   return Done{};
 }
 
+// 16 bits of grey to the nearest of 8, which swscale cuts off instead.
+void keep_deep_grey(const AVFrame& from, DecodedPicture& to) {
+  to.format = LEAT_FORMAT_i420;
+  const std::size_t luma = std::size_t{to.width} * to.height, chroma = std::size_t{half(to.width)} * half(to.height);
+  to.pixels.resize(luma + 2 * chroma, 128);
+  for (std::size_t y = 0; y < to.height; ++y) {
+    const std::uint8_t* const row = from.data[0] + static_cast<std::ptrdiff_t>(y) * from.linesize[0];
+    for (std::size_t x = 0; x < to.width; ++x)
+      to.pixels[y * to.width + x] = static_cast<std::uint8_t>(((row[2 * x] << 8 | row[2 * x + 1]) + 128) / 257);
+  }
+}
+
 Status convert(const AVFrame& from, DecodedPicture& to) {
   to.width = static_cast<std::uint32_t>(from.width);
   to.height = static_cast<std::uint32_t>(from.height);
+  if (from.format == AV_PIX_FMT_GRAY16BE) {
+    keep_deep_grey(from, to);
+    return Done{};
+  }
   if (from.format != AV_PIX_FMT_YUVJ420P && from.format != AV_PIX_FMT_GRAY8) return to_rgb(from, to);
   keep_planes(from, to);
   return Done{};
@@ -124,7 +140,7 @@ Result<DecodedPicture> decode_picture(std::span<const std::byte> file) {
   if (!decoder || !frame || !packet || av_new_packet(packet.get(), static_cast<int>(file.size())) < 0) return broken;
   std::memcpy(packet->data, file.data(), file.size());  // its padding is zeroed
   decoder->thread_count = 1;
-  decoder->idct_algo = FF_IDCT_INT;  // libjpeg's own, as Pillow and OpenCV have it
+  decoder->idct_algo = FF_IDCT_INT;                           // libjpeg's own, as Pillow and OpenCV have it
   decoder->err_recognition = AV_EF_EXPLODE | AV_EF_CRCCHECK;  // otherwise what is missing is filled with grey
   decoder->max_pixels = std::int64_t{kMaxPictureSide} * kMaxPictureSide;
   if (avcodec_open2(decoder.get(), codec, nullptr) < 0 || avcodec_send_packet(decoder.get(), packet.get()) < 0)

@@ -57,7 +57,7 @@ std::map<std::string, Bytes> Pictures::files_;
 // What a slot holds, as RGB: i420 by JPEG's own formulas.
 struct Slot {
   explicit Slot(const DecodedPicture& picture) : format(picture.format) {
-    frame.width = picture.shown_width(), frame.height = picture.shown_height();
+    frame.format = format, frame.width = picture.shown_width(), frame.height = picture.shown_height();
     const std::size_t luma = std::size_t{frame.width} * frame.height;
     bytes.resize(3 * luma);
     const bool planes = format == LEAT_FORMAT_i420;
