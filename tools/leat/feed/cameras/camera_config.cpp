@@ -9,7 +9,7 @@
 namespace leat::tools {
 namespace {
 
-constexpr std::size_t kMaxCameras = 256;  // streams that leatd serves
+constexpr std::size_t kMaxCameras = 256;   // streams that leatd serves
 constexpr std::size_t kMaxNameBytes = 31;  // leat_stream_options.name keeps as many
 
 CameraConfig read_camera(const JsonCursor& t) {

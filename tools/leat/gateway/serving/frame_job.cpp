@@ -107,7 +107,8 @@ void FrameJob::start(Channel& channel) {
   channel.give_up_at(channel.began_ns() + model_.slo_ns + kGraceNs);
   if (!serving_.node.ready()) return refuse(503, "not_ready", "not ready: " + serving_.node.why_not());
   if (!channel.head().plain_body())
-    return refuse(415, "bad_request", "the body's Content-Encoding is not taken: bodies are not unpacked; send it as it is");
+    return refuse(415, "bad_request",
+                  "the body's Content-Encoding is not taken: bodies are not unpacked; send it as it is");
   begin();
 }
 
