@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "engine/exec/module.h"
@@ -23,7 +25,7 @@ struct Slot {
     }
     bytes.resize(at + 64, std::byte{0});
     result()->part_count = static_cast<std::uint32_t>(parts.size());
-    std::memcpy(bytes.data() + LEAT_PARTS_OFFSET, parts.data(), parts.size() * sizeof(leat_part));
+    std::ranges::copy(std::as_bytes(std::span(parts)), bytes.data() + LEAT_PARTS_OFFSET);  // there may be none
   }
   leat_result* result() { return reinterpret_cast<leat_result*>(bytes.data()); }
   leat_part_view part(std::uint32_t i) {
