@@ -134,7 +134,7 @@ void print_coordinated(const Json& stream) {
 std::string stream_text(const Json& stream) {
   std::string text = "stream " + text_of(stream, "name") + " of " + text_of(stream, "client") + ": " +
                      text_of(stream, "width") + "x" + text_of(stream, "height") + ", " + text_of(stream, "color");
-  if (text_of(stream, "color").empty()) return {};
+  if (text_of(stream, "color") == "-") return {};
   if (const std::string damaged = text_of(stream, "damaged"); damaged != "0" && !damaged.empty())
     text += "; " + damaged + " damaged frames";
   return text;

@@ -350,8 +350,10 @@ TEST(LineWriter, AReaderWhoReadsIsWaitedForWhereThatIsWanted) {
   auto writer = pipe.open();
   constexpr std::uint64_t kLines = 5000;
   for (std::uint64_t i = 0; i < kLines; ++i) writer->push(std::string(99, 'x'));
-  std::vector<char> some(5000);
-  writer->finish(1'000'000, [&] { return ::read(pipe.read.get(), some.data(), some.size()) > 0; });
+  std::vector<char> some(1 << 16);
+  // finish() asks with its lock held, which the writing thread needs for its next line: a read must not block there.
+  ASSERT_EQ(::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK), 0);
+  writer->finish(50'000'000, [&] { return ::read(pipe.read.get(), some.data(), some.size()) > 0; });
   EXPECT_EQ(writer->figures().written, kLines) << writer->figures().trouble;
 }
 
