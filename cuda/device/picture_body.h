@@ -139,7 +139,7 @@ LEAT_BOTH void weighted_pixel(const leat_picture_job& job, std::uint32_t resize,
 }
 
 // Writes target pixel (x, y) of every channel. The job's planes and `out` are addresses that this code can read.
-// kLinear: the target is resized linearly; a kernel of its own, since the other one needs twice the registers.
+// kLinear: the target is resized linearly. That is a separate kernel, since the other one needs twice the registers.
 template <bool kLinear>
 LEAT_BOTH void picture_pixel(const leat_picture_job& job, const leat_picture_target& t, std::uint32_t x,
                              std::uint32_t y) {

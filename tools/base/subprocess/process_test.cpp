@@ -65,7 +65,7 @@ TEST(Process, WhatHasNoRoomNamesTheLimit) {
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   ASSERT_FALSE(process.ok());
   EXPECT_THAT(process.error(), HasSubstr("Too many open files; raise the limit of open files (ulimit -n"));
-  EXPECT_THAT(text::system_reason(EAGAIN), HasSubstr("pids limit"));  // as root no limit of one's own counts
+  EXPECT_THAT(text::system_reason(EAGAIN), HasSubstr("pids limit"));  // root has no limit of processes
   EXPECT_EQ(text::system_reason(ENOENT), std::strerror(ENOENT));
 }
 

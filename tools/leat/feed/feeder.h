@@ -1,7 +1,7 @@
 // One source fed into one stream, or into one for each task, on a thread of its own.
 //
 // feeder.cpp has the way of a picture: when it is decoded, whether it is sent, what becomes of its answer.
-// feeder_streams.cpp has what is opened, lost and opened anew: the source, the streams on the shared connection, also
+// feeder_streams.cpp has what is opened, lost and opened again: the source, the streams on the shared connection, also
 // where pictures change their size or pixel format.
 #pragma once
 

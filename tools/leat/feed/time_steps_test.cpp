@@ -178,7 +178,7 @@ TEST_F(TimeSteps, AFileInItsOwnTimeIsServedWholeWhateverItsTimesDo) {
   }
   std::vector<std::thread> threads;
   for (Run& run : runs) {
-    FeederOptions o = options("film", run.path);
+    FeederOptions o = options("clip", run.path);
     o.source_options.say = [&run](const std::string& line) { run.lines.push_back(line); };
     run.feeder = std::make_unique<Feeder>(std::move(o));
     const Status opened = run.feeder->open();
@@ -203,7 +203,7 @@ TEST_F(TimeSteps, AFileInItsOwnTimeIsServedWholeWhateverItsTimesDo) {
     if (*c.said == 0) {
       EXPECT_THAT(run.lines, IsEmpty()) << c.name;
     } else {
-      EXPECT_THAT(run.lines, ElementsAre(HasSubstr("film: its times " + std::string(c.said)))) << c.name;
+      EXPECT_THAT(run.lines, ElementsAre(HasSubstr("clip: its times " + std::string(c.said)))) << c.name;
     }
   }
 }
@@ -214,7 +214,7 @@ TEST_F(TimeSteps, ALateFeederGoesOnBehindAStepAndCountsEveryFrame) {
   constexpr int kPart = 100;
   const std::string path = folder_ + "/twice.ts", half = stream(25, kPart, 0);
   std::ofstream(path, std::ios::binary) << half << half;
-  FeederOptions o = options("film", path);
+  FeederOptions o = options("clip", path);
   o.slo_ns = 1'500'000'000;
   Feeder feeder(o);
   ASSERT_TRUE(feeder.open().ok());

@@ -61,7 +61,7 @@ class DecodedPictures {
   SwsContext* scaler_ = nullptr;
   AVFrame* stored_ = nullptr;  // converted, before it is turned
   Upright upright_{Turn{}};
-  std::unique_ptr<DecodedPictures> lines_;  // makes chroma lines as many as luma's, where it needs a step of its own
+  std::unique_ptr<DecodedPictures> lines_;  // makes chroma lines as many as luma's, where that needs a separate step
 };
 
 }  // namespace leat::tools
